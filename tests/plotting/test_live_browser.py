@@ -170,7 +170,7 @@ def test_every_switch_makes_its_change_and_takes_back_the_one_before(page):
     settled(page)
     assert page.evaluate("[is_changed(view.changes), view.state]") == [False, 0]
     flip(page, "No positions")
-    assert page.evaluate("[changed_now(), view.state]") == ["positions", 3]
+    assert page.evaluate("[changed_now(), view.state]") == ["positions", 2]
     assert page.get_by_role("grid").count() == 2
     flip(page, "No positions")                                         # and back
     assert page.get_by_role("grid").count() == 1
@@ -291,7 +291,7 @@ def test_an_address_opens_the_page_at_a_place(visit, path, run):  # noqa: F811
     assert page.locator("#cell-1-1-2").get_attribute("aria-selected") == "true"
     says = page.locator(".says").all_inner_texts()
     assert says[0].startswith("as trained: To write “3” (token 2 of the answer), it may not")
-    assert says[1].startswith("changed, read again: “1” (token 1 of the answer) ")
+    assert says[1].startswith("changed: “1” (token 1 of the answer) ")
     assert page.locator("#address-note").inner_text() == ""
     page.get_by_label("Let it see ahead").click()
     page.get_by_role("textbox", name="You type").fill("0 1 2")
@@ -340,12 +340,12 @@ def test_a_replaced_token_changes_what_was_typed(visit, path, run):  # noqa: F81
     assert lines(page) == answers
     assert page.locator("#written .differs").all_inner_texts() == ["5"]
     assert page.locator("#written .changed-name").inner_text() == (
-        "“1” becomes “5” (token 2 of the source)")
+        "“1” becomes “5”")
     assert page.locator("#written .right").count() == 2                # for what was read
 
 
 def test_a_page_may_have_some_of_the_kept_states(run, tmp_path):
-    for most, steps in ((1, [0]), (2, [0, 100]), (16, [0, 100, 200])):
+    for most, steps in ((1, [0]), (2, [0, 100]), (16, [0, 100])):             # 200 is the model
         path = write_live_page(run, tmp_path / "page.html", [], most_states=most)
         found = data_of(path.read_text(encoding="utf-8"))["states"]
         assert [state["step"] for state in found] == steps
@@ -359,7 +359,7 @@ def test_the_slider_goes_back_through_training(page, run):
     settled(page)
     assert page.locator("#state-name").inner_text() == "after step 0"
     model, src = copy.deepcopy(run.model), run.task.source("3 1 4")
-    for step in (0, 100, 200):
+    for step in (0, 100):
         state = run.states.states[step]
         model.load_state_dict({n: v.astype(np.float32) for n, v in state.items()})
         tgt, logits = page.evaluate(
@@ -868,7 +868,7 @@ def test_the_slider_stays_under_the_pointer_that_drags_it(
     page.mouse.up()
     settled(page)
     assert values == sorted(values, reverse=True)
-    assert set(values) == {0, 1, 2, 3}
+    assert set(values) == {0, 1, 2}
     for place in [*places, slider.bounding_box()]:
         assert [place["x"], place["width"]] == [box["x"], box["width"]]
     if width > 1000:                                                   # the answers fit their rows

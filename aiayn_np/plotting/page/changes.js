@@ -96,13 +96,14 @@ function make_change(part, choice) {
   change(on ? {} : { [part]: SWITCHES[part].value() });
 }
 
-/** The place of the chosen token if both models write another one there, else the first such. */
+/** The place of the chosen token if both models write another one there, else the first such, else
+ * that of the token of which the changed model is less sure. */
 function changed_place() {
   const [before, after = []] = thoughts.map(({ steps }) => steps);
   const differs = (t) => before[t] && before[t].token !== after[t].token;
   const places = [...after.keys()].filter(differs);
   const chosen = view.query - first_query();
-  return places.includes(chosen) ? chosen : places[0];
+  return places.includes(chosen) ? chosen : (places[0] ?? (thoughts[1] && least_sure()));
 }
 
 let chosen_before = null; // what was chosen before a change led to another place
@@ -240,13 +241,16 @@ function sure_of(t) {
   return { token, fall: was - is, before: digits(was), after: digits(is) };
 }
 
-/** That the answer is the same, and of which of its tokens the model is less sure now. */
-function said_same() {
+/** The place of the token of which the changed model is less sure, if it is by 0.02 somewhere. */
+function least_sure() {
   const count = Math.min(...thoughts.map(({ steps }) => steps.length));
-  const all = Array.from({ length: count }, (_, t) => sure_of(t));
-  const most = all.reduce((one, other) => (other.fall > one.fall ? other : one));
-  return say(most.before > most.after ? "out_less" : "out_same", most);
+  const falls = Array.from({ length: count }, (_, t) => sure_of(t).fall);
+  return Math.max(...falls) < 0.02 ? undefined : heaviest(falls);
 }
+
+/** That the answer is the same, and of which of its tokens the model is less sure now. */
+const said_same = (place = least_sure()) =>
+  place === undefined ? say("out_same") : say("out_less", sure_of(place));
 
 /** Why a change does what it does, in one sentence. */
 const REASONS = {
@@ -282,8 +286,7 @@ function sentences_of(part) {
 /** Under the switch that is on: the guess, what came of the change, and why. */
 function draw_outcome() {
   const part = changed_now();
-  const partly = view.written < longest(); // it tells of whole answers
-  if (thoughts.length < 2 || view.tour !== null || !part || asked || partly)
+  if (thoughts.length < 2 || view.tour !== null || !part || asked)
     return fill(element("outcome"), []);
   const row = document.querySelector(`[data-part="${part}"]`) ?? element("what-if");
   if (element("outcome").parentNode !== row) row.append(element("outcome"));

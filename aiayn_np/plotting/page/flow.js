@@ -77,8 +77,8 @@ function flow(thought, side) {
   // two drawings that are long stand one above the other
   const is_long = tokens_wide > (is_present() ? 600 : two ? 700 : Math.max(760, 0.75 * innerWidth));
   element("flow").classList.toggle("long", is_long);
-  if (!side) part = element("flow-0").clientWidth; // of both
-  const large = is_present() ? innerHeight / 35 : 14; // of the window's points
+  if (!side) part = Math.max(...[0, 1].map((one) => element(`flow-${one}`).clientWidth));
+  const large = is_present() ? innerHeight / 30 : 14; // of the window's points
   const letters = Math.min(Math.max(15, (large * (tokens_wide + 100)) / part), 28);
   const reads = view.kind === "decoder_self" ? "flow_read" : "flow_source";
   const labels = [reads, view.kind === "encoder_self" ? reads : "flow_written"];
@@ -86,7 +86,8 @@ function flow(thought, side) {
   const width = beside + tokens_wide;
   const ends = (row) =>
     row.reduce((found, name) => [...found, (found.at(-1) ?? beside) + room(name)], []);
-  const gap = !two ? GAP : is_long ? 48 : innerWidth <= 860 ? 110 : 0.33 * tokens_wide;
+  const of_two = is_long && !is_present() ? 48 : innerWidth <= 860 ? 85 : 150;
+  const gap = two ? of_two : is_present() ? 1.5 * GAP : GAP;
   const height = 2 * (TOKEN_HEIGHT + TOP) + gap;
   const x = rows.map((row) => ends(row).map((end, i) => end - room(row[i]) / 2));
   const curves = drawn("g", {});
@@ -119,7 +120,10 @@ function flow(thought, side) {
     const most = silent ? -1 : heaviest(cache.weights[view.head].row(query));
     const compared = query === view.query && !silent ? view.key : most;
     curves.replaceChildren(...curves_of(thought, { query, most, compared }, x, gap, letters));
-    tokens[0].forEach((token, i) => token.classList.toggle("read", i === most));
+    tokens[0].forEach((token, i) => {
+      token.classList.toggle("read", i === most);
+      token.classList.toggle("compared", i === compared);
+    });
     tokens[1].forEach((token, i) => token.classList.toggle("lit", i === query));
   };
   lights.push(light);
@@ -166,6 +170,7 @@ function curves_of(thought, { query, most, compared }, x, gap, letters) {
         x: from + along * (to - from) + aside,
         y: top + Math.max(down * gap, letters),
         class: largest ? "weight-of" : "weight-of compared",
+        "data-key": j,
         "font-size": letters,
         "text-anchor": aside < 0 ? "end" : null,
       };
@@ -197,7 +202,7 @@ function flow_token(name, [x, y], width, side, role, i) {
   const token = drawn("g", place, drawn("rect", box), text, drawn("title", {}, name));
   const point = (on) => () => {
     if (role === "query") return point_at(on ? i : null);
-    for (const curve of token.parentNode.querySelectorAll(".curve"))
+    for (const curve of token.parentNode.querySelectorAll(".curve, .weight-of"))
       curve.classList.toggle("far", on && curve.dataset.key !== `${i}`);
   };
   token.addEventListener("pointerenter", point(true));

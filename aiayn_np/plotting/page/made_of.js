@@ -20,7 +20,9 @@ async function draw_shares() {
     sentences.push(why_written(one));
   }
   for (const side of [0, 1]) fill(element(`half-${side}`).children[2], sentences[side] ?? []);
-  if (follow) element("half-1").scrollIntoView({ block: "nearest" }); // what a switch changed
+  const is_below = element("half-1").getBoundingClientRect().bottom > innerHeight;
+  const { top } = element("outcome").getBoundingClientRect(); // what a switch changed, and why
+  if (follow && is_below) scrollBy(0, top - element("strip").offsetHeight);
   follow = false;
   if (!element("shares").open) return;
   const thought = thoughts[view.side];

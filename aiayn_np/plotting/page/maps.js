@@ -48,11 +48,7 @@ function small_map(thought, layer, head) {
   const { rows, columns, data } = cache.weights[head];
   const free = allowed(thought);
   const colour = (i, j) => (free(i, j) ? weight_colour(data[i * columns + j]) : null);
-  const made = picture(rows, columns, colour, { "aria-hidden": "true" });
-  const whole = first_query(thought) + thought.steps.length; // rows when all is written
-  made.style.height = view.kind === "encoder_self" ? "100%" : `${(100 * rows) / whole}%`;
-  made.style.width = view.kind === "decoder_self" ? made.style.height : "100%";
-  return made;
+  return picture(rows, columns, colour, { "aria-hidden": "true" });
 }
 
 // ---- the chosen head, large ----------------------------------------------------------------
@@ -118,18 +114,14 @@ function grid(thought, side) {
 /** A token beside its row or above its column; a row of the decoder also has what it writes. */
 function header(token, scope, side, query, key, writes) {
   const chosen = scope === "row" ? query === view.query : key === view.key;
-  const wide = scope === "col" && /\p{Script=Han}/u.test(plain_name(token));
-  const upright = scope === "col" && !wide && [...visible(token)].length > 2;
   const role = scope === "row" ? "rowheader" : "columnheader";
-  const styles = { on: chosen, upright, downwards: wide };
-  const style = Object.keys(styles)
-    .filter((name) => styles[name])
-    .join(" ");
+  const styles = [chosen && "on", scope === "col" && [...visible(token)].length > 2 && "upright"];
+  const style = styles.filter(Boolean).join(" ");
   const attributes = { scope, role, title: token, class: style || null };
   return make(
     "th",
     { ...attributes, onclick: () => choose({ side, query, key }) },
-    wide ? make("bdi", {}, plain_name(token)) : token_element(token),
+    token_element(token),
     ...(writes === undefined ? [] : [make("span", { class: "writes" }, " → ", plain_name(writes))]),
   );
 }

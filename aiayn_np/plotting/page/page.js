@@ -213,7 +213,7 @@ function answer_row(thought, side) {
   if (side && !is_walking(thought))
     for (let t = spans.length; t < real_ids(thoughts[0].steps).length; t++)
       spans.push(make("span", { class: "differs gone" }, "–"));
-  const label = side ? changed_name() : say("row_writes");
+  const label = side ? changed_name().split(/ ?[(（]/)[0] : say("row_writes");
   const many = spans.map((span) => span.textContent).join("").length > 50;
   const is_dotted = spans.some((span) => span.classList.contains("unsure"));
   return make(
@@ -308,12 +308,15 @@ function wanted_of({ src }) {
 const tokens_written = ({ steps }) =>
   data.answers ? vocabulary.text(real_ids(steps)).split(" ") : names(real_ids(steps));
 
-/** Whether an answer is right; if the trained model is wrong, the right one, too. */
+/** Whether an answer is right, or another one than before; if the trained model is wrong, the right
+ * one, too. */
 function mark_of(thought) {
-  const [wanted, tokens] = [wanted_of(thought), tokens_written(thought)];
+  const [judged, tokens] = [wanted_of(thought), tokens_written(thought)];
+  const wanted = judged ?? (thought === thoughts[1] ? tokens_written(thoughts[0]) : null);
   if (!wanted || !thought.done || written(thought) < thought.steps.length) return [];
   const right = wanted.join() === tokens.join() && thought.steps.at(-1).token === eos;
-  const says = say(right ? `done_${data.task.name}` : "wrong");
+  if (!judged && right) return [];
+  const says = say(right ? `done_${data.task.name}` : judged ? "wrong" : "differs");
   const mark = make("span", { class: right ? "mark right" : "mark wrong" }, says);
   if (right || thought !== thoughts[0]) return [mark];
   return [mark, make("span", { class: "legend" }, say("should_be"), ` ${wanted.join(" ")}`)];
@@ -481,12 +484,13 @@ function styled(svg) {
 
 /** An answer as a line of the drawing: what differs in red, and a dash for what is missing. */
 function answer_line(row) {
-  const parts = [...row.querySelectorAll(".tokens > span"), ...row.querySelectorAll(".mark")];
+  const parts = [...row.querySelectorAll(".tokens > span, .coming, .mark")];
   const name = row.querySelector(".label").textContent;
   const red = getComputedStyle(element("app")).getPropertyValue("--marked");
   const spans = parts.map((one) => {
     const fill = /differs|wrong/.test(one.className) ? red : null;
-    return drawn("tspan", { dx: 10, fill }, one.textContent);
+    const more = one.className === "coming" ? " …" : "";
+    return drawn("tspan", { dx: 10, fill }, one.textContent + more);
   });
   return [`${name}: `, ...spans];
 }
@@ -520,9 +524,13 @@ function whole_picture() {
   const high = (svg) => (560 * svg.viewBox.baseVal.height) / svg.viewBox.baseVal.width;
   const deep = Math.max(...flows.map(high));
   const trained_name = flows.length > 1 ? [say("as_trained")] : [];
-  const reasons = flows.map((svg, side) =>
-    wrapped(element(`half-${side}`).querySelector(".because").textContent, 552),
-  );
+  const reasons = flows.map((svg, side) => {
+    const [, , because, best] = element(`half-${side}`).children;
+    const rows = [...best.querySelectorAll("caption, th, td")].map((one) => one.textContent);
+    return [best.hidden ? "" : rows.join(" "), because.textContent].flatMap((text) =>
+      text ? wrapped(text, 552) : [],
+    );
+  });
   const below_says = top + 24 * Math.max(...reasons.map(({ length }) => length));
   const drawings = flows.flatMap((svg, side) => {
     const drawing = styled(svg);
@@ -534,13 +542,7 @@ function whole_picture() {
     return [line(top, 16, [name], x, side ? red : color), ...says, drawing];
   });
   const says = document.querySelectorAll("#outcome, #tour-out");
-  const words = (one) => [...one.childNodes].filter(({ className }) => className !== "lesson");
-  const told = [...says].map((one) =>
-    words(one)
-      .map((part) => part.textContent)
-      .join(""),
-  );
-  const why = told.flatMap((one) => wrapped(one, width - 48));
+  const why = [...says].flatMap((one) => wrapped(one.textContent, width - 48));
   const below = why.map((words, i) => line(below_says + deep + 28 + 24 * i, 16, [words]));
   const soft = getComputedStyle(element("about")).color;
   const end = below_says + deep + 28 + 24 * why.length;

@@ -74,7 +74,7 @@ const bare = (token) => make("bdi", {}, plain_name(token));
 /** The sentence: who looks at whom, how much, and why. */
 function reason_of(cell, side) {
   const again = is_read_again(thoughts[side]);
-  const name = side_name(side, again ? "side_again" : "side_colon");
+  const name = side_name(side, "side_colon");
   if (!cell.there) return [...name, say("why_not_there")];
   const { thought, queries, keys, query, key, row, weight, path, head, low } = cell;
   const quoted = (of) => (token, place) => {
