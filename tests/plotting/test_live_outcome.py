@@ -245,7 +245,7 @@ def test_without_the_mask_it_says_that_later_tokens_do_not_exist_yet(page):
     before, after = page.locator(".says").all_inner_texts()
     assert before.startswith("as trained: To write “1” (token 2 of the answer)")
     assert after.startswith("changed: “4” (token 1 of the answer) ")
-    assert "(curves: the finished answer, read again)" in page.locator("#flow").inner_text()
+    assert "(finished answer, read again)" in page.locator("#flow").inner_text()
 
 
 def test_without_the_mask_curves_and_reasons_are_those_of_the_reading_that_wrote(

@@ -146,7 +146,6 @@ function show_unread(unknown) {
 
 /** What was read of the typed text. */
 function draw_note() {
-  element("source").classList.toggle("long", view.text.length > 24);
   const { ids, unknown, all, most } = source_ids();
   const count = view.text ? ids.length - has_source : 0;
   const values = { count: all, most, trained: data.task.max_length };
@@ -159,7 +158,6 @@ function draw_note() {
   else if (unknown.length) lines.push(unknown_note(unknown));
   if (all > most) lines.push(say(has_source ? "too_long" : "too_long_end", values));
   else if (all > data.task.max_length) lines.push(say("long", values));
-  if (all > most && has_source) element("source").scrollLeft = 0; // to what is read
   fill(element("source-note"), spaced([lines.join(" "), ...found]));
 }
 
@@ -262,9 +260,8 @@ function coming(thought) {
   const t = steps.length - 1;
   const is_end = steps[t].token === eos;
   const place = is_end && `${thoughts.indexOf(thought)}-${t}`;
-  const now = is_end && is_now(thought, t) ? "now" : "";
-  const style = `ended ${ended ? now : "stopped"}`;
-  return [make("span", { class: style, "data-place": place }, says)];
+  const now = is_end && is_now(thought, t) ? " now" : "";
+  return [make("span", { class: `ended${ended ? now : " stopped"}`, "data-place": place }, says)];
 }
 
 /** A click on a token of the strip; keys have the curves' map, and "Back" and "Next". */
@@ -308,8 +305,7 @@ function wanted_of({ src }) {
 const tokens_written = ({ steps }) =>
   data.answers ? vocabulary.text(real_ids(steps)).split(" ") : names(real_ids(steps));
 
-/** Whether an answer is right, or another one than before; if the trained model is wrong, the right
- * one, too. */
+/** Whether an answer is right, or another; if the trained model is wrong, the right one, too. */
 function mark_of(thought) {
   const [judged, tokens] = [wanted_of(thought), tokens_written(thought)];
   const wanted = judged ?? (thought === thoughts[1] ? tokens_written(thoughts[0]) : null);
@@ -526,10 +522,11 @@ function whole_picture() {
   const trained_name = flows.length > 1 ? [say("as_trained")] : [];
   const reasons = flows.map((svg, side) => {
     const [, , because, best] = element(`half-${side}`).children;
-    const rows = [...best.querySelectorAll("caption, th, td")].map((one) => one.textContent);
-    return [best.hidden ? "" : rows.join(" "), because.textContent].flatMap((text) =>
-      text ? wrapped(text, 552) : [],
-    );
+    const parts = [...best.querySelectorAll("caption, th, td:last-child")];
+    const [name, ...cells] = parts.map((one) => one.textContent);
+    const rows = cells.flatMap((cell, i) => (i % 2 ? [`${cells[i - 1]} ${cell}`] : []));
+    const chances = best.hidden ? [] : wrapped(`${name}: ${rows.join(say("comma"))}`, 552);
+    return [...chances, ...wrapped(because.textContent, 552)];
   });
   const below_says = top + 24 * Math.max(...reasons.map(({ length }) => length));
   const drawings = flows.flatMap((svg, side) => {
