@@ -189,6 +189,7 @@ function point_at(query) {
   pointed = query;
   for (const light of lights) light();
   draw_answer();
+  draw_best();
   if (!data.recorded) draw_shares();
 }
 

@@ -15,6 +15,7 @@ function draw() {
   draw_answer();
   draw_heads();
   draw_flow();
+  draw_best();
   draw_grids();
   if (data.recorded) return write_address();
   draw_shares();
@@ -175,17 +176,19 @@ function draw_answer() {
   const hints = asked || view.tour !== null ? "" : say("change_hint");
   const hint = make("div", { class: "hint" }, hints);
   fill(element("written"), rows.length > 1 || data.recorded ? rows : [...rows, hint]);
-  for (const side of [0, 1]) draw_best(thoughts[side], element(`half-${side}`).lastElementChild);
   document.querySelector(".walk").hidden = writes_nothing();
   element("back").disabled = view.written === 0;
   element("next").disabled = view.written === longest();
 }
 
-/** The probabilities of the token that a half tells of. */
-function draw_best(thought, place) {
+/** The probabilities of the token that the halves tell of. */
+function draw_best() {
   const is_asked = [0, 1].includes(view.tour); // the answer of a question to come
-  place.hidden = !thought || writes_nothing() || is_asked;
-  place.replaceChildren(...(thought ? [best_table(thought)] : []));
+  for (const side of [0, 1]) {
+    const [thought, place] = [thoughts[side], element(`half-${side}`).lastElementChild];
+    place.hidden = !thought || writes_nothing() || is_asked;
+    place.replaceChildren(...(thought ? [best_table(thought)] : []));
+  }
 }
 
 /** Whether the map in view is one that writes no token: that of an encoder with a decoder. */
