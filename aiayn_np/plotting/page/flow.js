@@ -86,7 +86,8 @@ function flow(thought, side) {
   const width = beside + tokens_wide;
   const ends = (row) =>
     row.reduce((found, name) => [...found, (found.at(-1) ?? beside) + room(name)], []);
-  const of_two = is_long && !is_present() ? 48 : innerWidth <= 860 ? 85 : 150;
+  const low = is_present() ? 105 : is_long ? 48 : 85;
+  const of_two = is_long || innerWidth <= 860 ? low : 150;
   const gap = two ? of_two : is_present() ? 1.5 * GAP : GAP;
   const height = 2 * (TOKEN_HEIGHT + TOP) + gap;
   const x = rows.map((row) => ends(row).map((end, i) => end - room(row[i]) / 2));

@@ -20,9 +20,9 @@ async function draw_shares() {
     sentences.push(why_written(one));
   }
   for (const side of [0, 1]) fill(element(`half-${side}`).children[2], sentences[side] ?? []);
-  const is_below = element("half-1").getBoundingClientRect().bottom > innerHeight;
-  const { top } = element("outcome").getBoundingClientRect(); // what a switch changed, and why
-  if (follow && is_below) scrollBy(0, top - element("strip").offsetHeight);
+  const box = (id) => element(id).getBoundingClientRect();
+  if (follow && box("half-1").bottom > innerHeight)
+    scrollBy(0, box("outcome").top - box("strip").height); // to what a switch changed, and why
   follow = false;
   if (!element("shares").open) return;
   const thought = thoughts[view.side];
@@ -114,7 +114,8 @@ function said_one_head(thought, place = best_place(thought)) {
   const { source, target } = shares_at(thought, place);
   const all = [...source, ...target];
   const looks = heaviest(cache.weights[view.head].row(place));
-  if (all[looks] >= Math.max(...all) / 2) return []; // it is named, or could be
+  const [first, second] = [...all].sort((a, b) => b - a);
+  if (all[looks] >= Math.max(first / 2, second)) return []; // it is named
   return [say("shares_one_head", { token: plain_name(keys[looks]) })];
 }
 

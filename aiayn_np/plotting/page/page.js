@@ -483,7 +483,7 @@ function styled(svg) {
 
 /** An answer as a line of the drawing: what differs in red, and a dash for what is missing. */
 function answer_line(row) {
-  const parts = [...row.querySelectorAll(".tokens > span, .coming, .mark")];
+  const parts = [...row.querySelectorAll(".tokens > span, .coming, .ended, .mark")];
   const name = row.querySelector(".label").textContent;
   const red = getComputedStyle(element("app")).getPropertyValue("--marked");
   const spans = parts.map((one) => {
