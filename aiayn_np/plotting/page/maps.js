@@ -64,7 +64,8 @@ function draw_grids() {
   const grids = thoughts.map((thought, side) => {
     const name = make("h3", { id: `grid-name-${side}` }, ...side_name(side));
     const table = make("div", { class: "scroll" }, grid(thought, side));
-    return make("div", {}, ...(two ? [name] : []), table);
+    const silent = side && is_muted(attended(thought).path, view.head) ? "silent" : null;
+    return make("div", { class: silent }, ...(two ? [name] : []), table);
   });
   refill(element("grids"), ...grids);
 }

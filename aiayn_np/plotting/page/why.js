@@ -57,7 +57,7 @@ function cell_of(thought) {
   return {
     ...{ ...found, there, thought, query, key, head, terms, row, low, weight: row[key] },
     attention: place.attention,
-    features: features.map(([, n]) => n), // those that speak most for a key, or against a low one
+    features: features.map(([, n]) => n).sort((a, b) => a - b), // those that speak most for a key, or against a low one
     masked: !free.includes(key),
   };
 }
