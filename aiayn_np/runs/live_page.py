@@ -36,7 +36,7 @@ def write_live_page(run: Run, path: str | Path, sources: list[np.ndarray], *,
         task, recorded = recorded_of(run, sources, examples)
         return write_live(path, run.model, task, examples, title=title, recorded=recorded)
     states = run.states.states if run.states else {}
-    steps = sorted(states)
+    steps = sorted(step for step in states if step < run.optimizer.t)  # the last one is the model
     most = min(most_states, len(steps))                                # most is learned early
     some = [steps[max(i, i * i * len(steps) // most**2)] for i in range(most)]
     states = {step: states[step] for step in some}

@@ -170,7 +170,7 @@ def test_every_switch_makes_its_change_and_takes_back_the_one_before(page):
     settled(page)
     assert page.evaluate("[is_changed(view.changes), view.state]") == [False, 0]
     flip(page, "No positions")
-    assert page.evaluate("[changed_now(), view.state]") == ["positions", 3]
+    assert page.evaluate("[changed_now(), view.state]") == ["positions", 2]
     assert page.get_by_role("grid").count() == 2
     flip(page, "No positions")                                         # and back
     assert page.get_by_role("grid").count() == 1
@@ -216,13 +216,13 @@ def test_after_a_change_the_first_place_that_changed_is_chosen(page):
 
 def test_the_picture_is_saved_as_it_is_seen(page):
     flip(page, "No positions")
-    page.locator("#shares-says > div").nth(1).wait_for()
+    page.locator("#half-1 .because strong").first.wait_for()
     with page.expect_download() as found:
         page.get_by_role("button", name="Save picture").click()
     file = found.value.path().read_bytes()
     width, height = (int.from_bytes(file[i:i + 4], "big") for i in (16, 20))
     assert file[:8] == b"\x89PNG\r\n\x1a\n"
-    lines = page.locator("#outcome, #shares-says > div").count()
+    lines = page.locator("#outcome, #half-0 .because").count()
     assert width == 2400
     assert height > 2 * (28 * 4 + 40 + 200 + 24 * lines)
     assert len(file) > 30_000                                          # not empty
@@ -238,13 +238,13 @@ def test_the_picture_is_saved_as_it_is_seen(page):
         (one) => one.textContent)""")
     assert labels == ["source", "written"] * 2
     assert page.locator("#outcome").inner_text() in "".join(words)     # in lines
-    assert any(one.startswith("as trained: Why “") for one in words)
+    assert sum(one.startswith("Why “") for one in words) == 2
     red = page.evaluate("""[...whole_picture().querySelectorAll("tspan[fill]")].map(
         (one) => one.textContent)""")
     assert red == page.locator("#written .differs, #written .wrong").all_inner_texts()
     page.get_by_role("button", name="中文").click()
     page.evaluate("change({})")                                        # half as wide
-    page.locator("#shares-says", has_text="为什么写").wait_for()
+    page.locator("#half-0 .because", has_text="为什么写").wait_for()
     settled(page)
     widths = page.evaluate("""() => {
       const drawing = whole_picture();
@@ -262,7 +262,7 @@ def test_without_a_mask_the_first_of_the_best_five_is_what_was_written(visit, pa
     page = visit(path, f"#src=3+1+4&what-if=mask&kind=cross&query={place}")
     settled(page)
     token = page.evaluate(f"plain_name(names([thoughts[1].steps[{place}].token])[0])")
-    first = page.locator("#best > *").nth(1).locator("tbody th").first.inner_text()
+    first = page.locator("#half-1 .best tbody th").first.inner_text()
     assert first.split()[0] == token
 
 
@@ -291,7 +291,7 @@ def test_an_address_opens_the_page_at_a_place(visit, path, run):  # noqa: F811
     assert page.locator("#cell-1-1-2").get_attribute("aria-selected") == "true"
     says = page.locator(".says").all_inner_texts()
     assert says[0].startswith("as trained: To write “3” (token 2 of the answer), it may not")
-    assert says[1].startswith("changed, read again: “1” (token 1 of the answer) ")
+    assert says[1].startswith("changed: “1” (token 1 of the answer) ")
     assert page.locator("#address-note").inner_text() == ""
     page.get_by_label("Let it see ahead").click()
     page.get_by_role("textbox", name="You type").fill("0 1 2")
@@ -340,12 +340,12 @@ def test_a_replaced_token_changes_what_was_typed(visit, path, run):  # noqa: F81
     assert lines(page) == answers
     assert page.locator("#written .differs").all_inner_texts() == ["5"]
     assert page.locator("#written .changed-name").inner_text() == (
-        "“1” becomes “5” (token 2 of the source)")
+        "“1” becomes “5”")
     assert page.locator("#written .right").count() == 2                # for what was read
 
 
 def test_a_page_may_have_some_of_the_kept_states(run, tmp_path):
-    for most, steps in ((1, [0]), (2, [0, 100]), (16, [0, 100, 200])):
+    for most, steps in ((1, [0]), (2, [0, 100]), (16, [0, 100])):             # 200 is the model
         path = write_live_page(run, tmp_path / "page.html", [], most_states=most)
         found = data_of(path.read_text(encoding="utf-8"))["states"]
         assert [state["step"] for state in found] == steps
@@ -359,7 +359,7 @@ def test_the_slider_goes_back_through_training(page, run):
     settled(page)
     assert page.locator("#state-name").inner_text() == "after step 0"
     model, src = copy.deepcopy(run.model), run.task.source("3 1 4")
-    for step in (0, 100, 200):
+    for step in (0, 100):
         state = run.states.states[step]
         model.load_state_dict({n: v.astype(np.float32) for n, v in state.items()})
         tgt, logits = page.evaluate(
@@ -496,7 +496,7 @@ def test_next_and_play_write_one_token_at_a_time(page, run):
     assert page.locator("#written .right").inner_text() == "✓ reversed"
     assert page.get_by_role("button", name="Next", exact=True).is_disabled()
     page.get_by_role("button", name="Back", exact=True).click()
-    best = page.locator("#best tbody tr")
+    best = page.locator("#half-0 .best tbody tr")
     shares = [float(row.split()[-1]) for row in best.all_inner_texts()]
     assert 2 <= len(shares) <= 4                                       # three, and all others
     assert sum(shares) == pytest.approx(1, abs=0.04)
@@ -541,13 +541,13 @@ def test_a_new_text_is_explained_from_its_first_token(page):
     page.locator("[data-place='0-2']").click()
     typed(page, "0 5")
     assert page.evaluate("view.query") == 0
-    assert page.locator("#best-heading").inner_text() == "Most probable for token 1"
+    assert page.locator("#half-0 .best caption").inner_text() == "Most probable for token 1"
 
 
 def test_the_encoder_has_no_chances_and_no_walk(page):
     for kind, count in ((0, 0), (2, 1)):
         page.locator("#kind").select_option(index=kind)
-        assert [page.locator(place).is_visible() for place in ("#best-part", "#next")] == (
+        assert [page.locator(place).is_visible() for place in ("#half-0 .best", "#next")] == (
             [bool(count)] * 2)
 
 
@@ -586,9 +586,10 @@ def test_the_curves_are_as_wide_as_the_weights(page, run):
     assert set(page.locator(".curve.lit").evaluate_all(
         "(all) => all.map((one) => one.dataset.query)")) == {"1"}
     page.locator(".flow-token").nth(6).hover()
-    assert page.locator(".curve:not(.far)").evaluate_all(
-        "(all) => all.every((one) => one.dataset.query === '2')")
-    best, why = page.locator("#best tbody th").first, page.locator("#shares-says")
+    assert set(page.locator(".curve.lit").evaluate_all(
+        "(all) => all.map((one) => one.dataset.query)")) == {"2"}
+    assert page.locator(".weight-of").all_text_contents() == [f"{max(weights[2]):.2f}"]
+    best, why = page.locator(".best tbody th").first, page.locator("#half-0 .because")
     assert (best.inner_text(), page.evaluate("view.query")) == ("3", 1)  # of what is pointed at
     api.expect(why).to_contain_text("Why “3”?")
     page.mouse.move(1, 1)
@@ -596,8 +597,40 @@ def test_the_curves_are_as_wide_as_the_weights(page, run):
     api.expect(why).to_contain_text("Why “1”?")
     page.locator(".flow-token").nth(0).click()                         # a token of the source
     assert page.evaluate("[view.query, view.key]") == [1, 0]
-    assert page.locator(".weight-of").all_text_contents() == [f"{weights[1, 0]:.2f}"]
-    assert page.locator(".curve.chosen").get_attribute("data-key") == "0"
+    most = int(weights[1].argmax())                                    # it keeps its frame
+    assert set(page.locator(".weight-of").all_text_contents()) == {
+        f"{weights[1, key]:.2f}" for key in (most, 0)}
+    assert page.locator(".curve.largest").get_attribute("data-key") == f"{most}"
+    assert page.locator(".read").text_content() == f"{'314'[most]}" * 2  # with its title
+
+
+def test_to_point_at_a_token_moves_both_halves(page):
+    typed(page, "3 1 4 1 5")
+    flip(page, "No positions")
+    place = page.evaluate("view.query")
+    for side, t in ((0, 2), (1, 1), (0, 0), (0, 5)):
+        page.locator(f"#flow-{side} .query").nth(t).hover()
+        rows = page.evaluate("thoughts.map(({ steps }) => steps.length)")
+        for half, row in enumerate(min(t, count - 1) for count in rows):
+            assert page.locator(f"#flow-{half} .lit rect").count() == 1
+            assert page.locator(f"#flow-{half} .curve.largest").get_attribute(
+                "data-query") == f"{row}"
+            weights = page.evaluate("""([half, row]) =>
+              [...attended(thoughts[half]).cache.weights[view.head].row(row)]""", [half, row])
+            assert page.locator(f"#flow-{half} .weight-of").text_content() == (
+                f"{max(weights):.2f}")
+            assert page.locator(f"#half-{half} .best caption").inner_text() == (
+                f"Most probable for token {row + 1}")
+            token = page.evaluate(
+                "([half, row]) => plain_name(names([thoughts[half].steps[row].token])[0])",
+                [half, row])
+            assert page.locator("#written .row").nth(half).locator(".now").inner_text() == token
+            api.expect(page.locator(f"#half-{half} .because")).to_contain_text(f"Why “{token}”?")
+    page.mouse.move(1, 1)
+    assert page.evaluate("[view.query, pointed]") == [place, None]
+    assert page.locator("#written .now.differs").count() == 1          # red, and with a ring
+    page.locator("#written .row .ended").first.click()                 # the end is a token, too
+    assert page.evaluate("view.query") == 5
 
 
 def test_it_says_at_once_what_it_is_and_how_often_it_is_right(visit, tmp_path, rng):  # noqa: F811
@@ -764,14 +797,16 @@ def test_four_heads_stand_in_one_row(visit, tmp_path, rng, width):  # noqa: F811
 
 @pytest.mark.parametrize(("width", "height"), [(1280, 720), (1440, 900), (853, 480), (360, 740)])
 def test_the_answer_the_switch_and_the_picture_are_seen_together(visit, path, width, height):  # noqa: F811
-    """Without scrolling, and in the view for a projector, too."""
+    """Without scrolling, and in the view for a projector, too; a phone goes on to what changed."""
     size = dict(width=width, height=height)
     page = visit(path, "#src=3+1+4+1+5&what-if=positions", viewport=size)
     settled(page)
     for present in (False, True)[: 1 + (width > 800)]:
         if present:
             page.get_by_role("button", name="Present").click()
-        for place in ("#written .row:nth-child(2) .tokens", "#if-positions", "#flow-1 svg"):
+        shown = "#flow-1 svg" if width > 800 else "#flow-0 svg"
+        halves = ["#half-1 .because", "#half-1 .best"] if width > 1000 or present else []
+        for place in ("#written .row:nth-child(2) .tokens", "#if-positions", shown, *halves):
             box = page.locator(place).bounding_box()
             assert box["y"] >= 0, (place, present)
             assert box["y"] + box["height"] <= height, (place, present)
@@ -796,13 +831,13 @@ def test_a_switch_leaves_heads_labels_and_probabilities_in_their_places(
     settled(page)
     places = """() => {
       const top = document.querySelector("#maps").getBoundingClientRect().y;
-      const all = [...document.querySelectorAll("#kind, .head, #best-part")];
+      const all = [...document.querySelectorAll("#kind, .head")];
       const boxes = all.map((one) => one.getBoundingClientRect());
       const labels = [...document.querySelectorAll(".flow-label")].map((one) => one.textContent);
       return [boxes.map(({ x, y }) => [x, y - top]), [...new Set(labels)]];
     }"""
     before = page.evaluate(places)
-    assert len(before[0]) == 6
+    assert len(before[0]) == 5
     flip(page, switch)
     assert page.evaluate("thoughts.length") == 2
     assert page.evaluate(places) == before
@@ -833,7 +868,7 @@ def test_the_slider_stays_under_the_pointer_that_drags_it(
     page.mouse.up()
     settled(page)
     assert values == sorted(values, reverse=True)
-    assert set(values) == {0, 1, 2, 3}
+    assert set(values) == {0, 1, 2}
     for place in [*places, slider.bounding_box()]:
         assert [place["x"], place["width"]] == [box["x"], box["width"]]
     if width > 1000:                                                   # the answers fit their rows
@@ -845,7 +880,7 @@ def test_printed_it_shows_the_answer_the_maps_and_the_numbers(page):
     page.emulate_media(media="print")
     for name in (".switch", "#state", ".buttons", "#corner"):
         assert not page.locator(name).first.is_visible()
-    for name in ("#written", "#outcome", "#best", "#grids", "#why", "#boxes", "#box"):
+    for name in ("#written", "#outcome", "#half-1 .best", "#grids", "#why", "#boxes", "#box"):
         assert page.locator(name).is_visible()
     assert page.locator("#map").evaluate("e => getComputedStyle(e).breakInside") == "avoid"
     assert page.locator("#map #ramp").is_visible()                     # the legend goes with it

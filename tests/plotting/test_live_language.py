@@ -92,6 +92,6 @@ def test_it_has_the_parts_that_exist(words, visit):  # noqa: F811
     assert page.locator("#written .answer .tokens span").first.is_visible()
     page.locator("#shares summary").click()
     page.locator("#shares-table table").wait_for()
-    assert " of its score comes from " in page.locator("#shares-says").inner_text()
+    assert " of its logit comes from " in page.locator("#half-0 .because").inner_text()
     page.get_by_role("button", name="中文").click()
     assert page.locator("h1").inner_text() == "这个模型接着往下写文字"

@@ -65,7 +65,7 @@ def test_the_page_shows_the_maps_that_numpy_computes(model, visit, tmp_path):  #
                 assert got[:2] == [*want.shape]
                 np.testing.assert_allclose(got[2:], want.ravel(), rtol=0, atol=1e-6)
         best = run.task.tokens([int(logits[0, page.evaluate("best_place()")].argmax())])[0]
-        assert page.locator("#best tbody th").first.inner_text() == best
+        assert page.locator(".best tbody th").first.inner_text() == best
     for hidden in ("#why", "#shares", "#figure", "#what-if", "#next", "#source"):
         assert not page.locator(hidden).is_visible()
     if run.command == "fill":

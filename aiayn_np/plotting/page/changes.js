@@ -96,13 +96,14 @@ function make_change(part, choice) {
   change(on ? {} : { [part]: SWITCHES[part].value() });
 }
 
-/** The place of the chosen token if both models write another one there, else the first such. */
+/** The place of the chosen token if both models write another one there, else the first such, else
+ * that of the token of which the changed model is less sure. */
 function changed_place() {
   const [before, after = []] = thoughts.map(({ steps }) => steps);
   const differs = (t) => before[t] && before[t].token !== after[t].token;
   const places = [...after.keys()].filter(differs);
   const chosen = view.query - first_query();
-  return places.includes(chosen) ? chosen : places[0];
+  return places.includes(chosen) ? chosen : (places[0] ?? (thoughts[1] && least_sure()));
 }
 
 let chosen_before = null; // what was chosen before a change led to another place
@@ -164,12 +165,14 @@ function changed_name() {
 /** How many times as large scores are without the scale: 4, or 4.9. */
 const scale_taken = () => Number(factor_without_scale(trained).toFixed(1));
 
+const layer_of = (path) => Number(path.split(".")[2]);
+
 /** What a change is called that tells more than its switch. */
 const NAMES_OF = {
   state: () => state_name(),
   muted() {
     const [{ path, head }] = view.changes.muted;
-    return say("if_heads", { layer: Number(path.split(".")[2]) + 1, head: head + 1 });
+    return say("if_heads", { layer: layer_of(path) + 1, head: head + 1 });
   },
   replaced() {
     const [{ position, token }] = view.changes.replaced;
@@ -216,67 +219,78 @@ function said_equal() {
   return say_to_try(is_back ? "out_equal_back" : "out_equal", text);
 }
 
-/** Why a change does what it does, in one sentence, and then what else is measured of it. */
-const MEASURED = {
-  positions: () => [said_equal() ?? say("if_positions_expect")],
-  factor() {
-    const [before, after] = thoughts.map((one) => digits(sharpness(one)));
-    return [say("if_scale_expect", { times: scale_taken(), before, after })];
-  },
-  causal: ({ count }) => [say(count ? "if_causal_changed" : "if_causal_expect")],
-  muted({ count }) {
-    const [{ path, head }] = view.changes.muted;
-    if (!count) return [say("if_heads_same")];
-    const place = changed_place();
-    const { token: id } = thoughts[0].steps[place];
-    const rows = thoughts.map(({ steps }) => steps[place].row);
-    const [before, after] = rows.map((row) => digits(probabilities_of(row)[id]));
-    const scores = rows.map((row) => row[id] - row.reduce((sum, x) => sum + x, 0) / row.length);
-    const [high, low] = scores.map((score) => digits(score, 1));
-    const token = plain_name(names([id])[0]);
-    const written = say(counted("answer"), { token, place: place + 1 });
-    const { key, name } = look_of(place);
-    const is_shown = attended(thoughts[0]).path === path && view.head === head;
-    const looked = view.kind === "cross" && is_shown;
-    return [
-      say(looked ? "if_heads_looked" : "if_heads_lost", { written, before, after, key: name(key) }),
-      say("if_heads_score", { token, before: high, after: low }),
-    ];
-  },
-  replaced: () => [say("if_replace_expect")],
-  state: (change) => [say(learned_by(change))],
-};
-
-/** What an earlier state of the training had learned of this answer. */
-function learned_by({ lost, added, count }) {
-  if (!view.state) return "if_state_expect";
-  const kept = !lost.length && !added.length;
-  return !count ? "if_state_same" : kept ? "if_state_order" : "if_state_tokens";
+/** Which other head of such an attention the answer needs, with a link that mutes that one. */
+function said_of_heads() {
+  const { further } = thoughts[1];
+  if (!further) return ""; // it is looked for
+  if (!further.muted) return say("if_heads_same");
+  const [{ path, head }] = further.muted;
+  const layer = layer_of(path);
+  const name = say("head_name", { layer: layer + 1, head: head + 1 });
+  return say_to_try("if_heads_other", name, () => {
+    Object.assign(view, { layer, head, key: null });
+    change({ muted: further.muted });
+  });
 }
 
-/** What came of a change: why, in a sentence; what else was measured is behind a dotted word. */
+/** How sure the two models are of the token that the trained one wrote at a place. */
+function sure_of(t) {
+  const { token: id } = thoughts[0].steps[t];
+  const [was, is] = thoughts.map(({ steps }) => probabilities_of(steps[t].row)[id]);
+  const token = plain_name(names([id])[0]);
+  return { token, fall: was - is, before: digits(was), after: digits(is) };
+}
+
+/** The place of the token of which the changed model is less sure, if it is by 0.02 somewhere. */
+function least_sure() {
+  const count = Math.min(...thoughts.map(({ steps }) => steps.length));
+  const falls = Array.from({ length: count }, (_, t) => sure_of(t).fall);
+  return Math.max(...falls) < 0.02 ? undefined : heaviest(falls);
+}
+
+/** That the answer is the same, and of which of its tokens the model is less sure now. */
+const said_same = (place = least_sure()) =>
+  place === undefined ? say("out_same") : say("out_less", sure_of(place));
+
+/** Why a change does what it does, in one sentence. */
+const REASONS = {
+  positions: () => said_equal() ?? say("if_positions_expect"),
+  factor() {
+    const [before, after] = thoughts.map((one) => digits(sharpness(one)));
+    return say("if_scale_expect", { times: scale_taken(), before, after });
+  },
+  causal: ({ count }) => say(count ? "if_causal_changed" : "if_causal_expect"),
+  muted({ count }) {
+    if (!count) return said_of_heads();
+    const place = changed_place();
+    const sure = sure_of(place);
+    const written = say(counted("answer"), { ...sure, place: place + 1 });
+    return say("if_heads_lost", { ...sure, written });
+  },
+  replaced: () => say("if_replace_expect"),
+  state: ({ count }) =>
+    say(!view.state ? "if_state_expect" : count ? "if_state_wrong" : "if_state_same"),
+};
+
+/** What came of a change: why, in a sentence, and where nothing changed, what to try next. */
 function sentences_of(part) {
   const change = difference(...answers());
-  const [reason, ...measured] = MEASURED[part](change);
-  const why = make("strong", {}, ...[reason].flat().flatMap(rich));
-  const more_of = (one) => make("span", { class: "lesson" }, term(say("out_more"), one));
-  const more = measured.map(more_of); // no part of a saved picture
-  if (change.count) return [why, ...more];
-  if (said_equal()) return [say("out_luck"), why, ...more];
+  const why = make("strong", {}, ...[REASONS[part](change)].flat().flatMap(rich));
+  if (change.count) return [why];
+  if (said_equal()) return [say("out_luck"), why];
   const { text } = thoughts[1].further ?? {}; // on which it changes
   const other = make("span", {}, ...(text ? say_to_try("out_other", text) : []));
-  return [say("out_same"), why, ...more, other];
+  return [said_same(), why, other];
 }
 
 /** Under the switch that is on: the guess, what came of the change, and why. */
 function draw_outcome() {
   const part = changed_now();
-  const partly = view.written < longest(); // it tells of whole answers
-  if (thoughts.length < 2 || view.tour !== null || !part || asked || partly)
+  if (thoughts.length < 2 || view.tour !== null || !part || asked)
     return fill(element("outcome"), []);
   const row = document.querySelector(`[data-part="${part}"]`) ?? element("what-if");
   if (element("outcome").parentNode !== row) row.append(element("outcome"));
-  const { asks, happened, lesson } = SWITCHES[part] ?? LESSON_OF[part];
+  const { asks, happened, lesson } = SWITCHES[part] ?? { lesson: part === "state" ? "10" : "11" };
   const found = sentences_of(part);
   if (guessed.part === part && guessed.choice !== null) {
     const came = happened(difference(...answers()));
@@ -285,12 +299,25 @@ function draw_outcome() {
   fill(element("outcome"), spaced([...found, ...lesson_link(lesson)]));
 }
 
-const LESSON_OF = { replaced: { lesson: "11" }, state: { lesson: "10" } };
-
 /** Sentences with a gap between each two. */
 const spaced = (list) => list.flatMap((one) => [say("gap"), one]).slice(1);
 
-/** Other texts to try a change on: without positions other orders of the words, or examples. */
+/** What to try a change on: without positions other orders of the words, or examples; and where a
+ * head is muted, the others of such an attention, in all layers. */
+function tries() {
+  const [{ model }, [muted]] = [thoughts[1], view.changes.muted];
+  if (!muted) return other_texts().map((text) => ({ text, model }));
+  const kind = (path) => path.replace(/\d+/, "");
+  const paths = attention_paths(trained).filter((path) => kind(path) === kind(muted.path));
+  const heads = paths.flatMap((path) =>
+    Array.from({ length: at(trained, path).h }, (_, head) => [{ path, head }]),
+  );
+  return heads.map((one) => ({
+    muted: one,
+    model: changed_model(trained, { ...AS_TRAINED, muted: one }),
+  }));
+}
+
 function other_texts() {
   const typed = vocabulary.text(thoughts[0].src);
   const [first, ...rest] = typed.split(" ");
@@ -299,14 +326,14 @@ function other_texts() {
   return texts.filter((text) => text.trim() && text !== typed);
 }
 
-/** Look for a text on which the change shows, after all is drawn; typing never waits. */
+/** Look for what shows a change, after all is drawn; typing never waits. */
 async function look_further() {
   const [mine, other] = [round, thoughts[1]];
   if (!other || data.recorded) return;
   if (view.changes.positions && difference(...answers()).count) return;
-  for (const text of other_texts()) {
-    const { ids } = vocabulary.source(text);
-    const pair = [begin(trained, ids), begin(other.model, replaced_source(ids, view.changes))];
+  for (const { text, muted, model } of tries()) {
+    const { ids } = source_ids(text);
+    const pair = [begin(trained, ids), begin(model, replaced_source(ids, view.changes))];
     for (const one of pair) {
       if (one !== pair[0]) one.most = Math.min(one.most, places(pair) + 1);
       while (!one.done) {
@@ -317,9 +344,10 @@ async function look_further() {
     }
     const [wanted, answer] = pair.map(({ steps }) => real_ids(steps));
     if (wanted.join() === answer.join()) continue;
-    other.further = { text, equal: answer.join() === real_ids(other.steps).join() };
+    other.further = { text, muted, equal: answer.join() === real_ids(other.steps).join() };
     break;
   }
+  other.further ??= {};
   draw_outcome();
   draw_tour();
 }

@@ -27,9 +27,6 @@ function fill(place, children) {
   if (made.innerHTML !== place.innerHTML) place.replaceChildren(...made.childNodes);
 }
 
-/** What scrolls by itself is reached by the keyboard, too. */
-const SCROLL = { class: "scroll", tabindex: "0", role: "region" };
-
 /** A token as it can be seen, also where it is only white space. */
 function visible(token) {
   const signs = { " ": "␣", "\n": "↵", "\t": "⇥" };

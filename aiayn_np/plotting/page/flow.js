@@ -30,35 +30,31 @@ function plain_name(token) {
 }
 
 let flow_place = "";
+let part = 0; // of the window's width, for one drawing
+let lights = []; // functions that light what is told of, one for each drawing
 
+/** The halves of the picture: each has all of one model, and nothing of the other. */
 function draw_flow() {
-  const flows = thoughts.map((thought, side) => {
-    const name = thoughts.length > 1 ? [side_text(side)] : [];
-    const label = [say("flow_name"), ...name].join(say("comma"));
-    const place = { ...SCROLL, id: `flow-${side}` };
-    const drawing = flow(thought, side);
-    const silent = side && is_muted(attended(thought).path, view.head);
-    if (silent) drawing.classList.add("silent");
-    const says = side_name(side, side && !is_early() ? "side_named" : "side");
-    if (is_read_again(thought)) says.push(say("read_again"));
-    return make(
-      "div",
-      {},
-      make("div", {}, ...says),
-      make("div", { ...place, "aria-label": label }, drawing),
-    );
-  });
-  refill(element("flow"), ...flows);
+  element("app").classList.toggle("two", thoughts.length > 1);
+  lights = [];
+  for (const side of [0, 1]) {
+    const thought = thoughts[side];
+    const [name, drawing] = element(`half-${side}`).children;
+    const named = thoughts.length > 1 ? [side_text(side)] : [];
+    drawing.setAttribute("aria-label", [say("flow_name"), ...named].join(say("comma")));
+    drawing.replaceChildren(...(thought ? [flow(thought, side)] : []));
+    const says = thought ? side_name(side, side && !is_early() ? "side_named" : "side") : [];
+    if (thought && is_read_again(thought)) says.push(say("read_again"));
+    name.replaceChildren(...says);
+  }
   requestAnimationFrame(scroll_to_lit); // all is laid out once
   const place = [view.text, view.kind, view.layer, view.head, view.query, view.written].join();
   element("flow").classList.toggle("moved", place !== flow_place); // what is lit flows anew
   flow_place = place;
 }
 
-/** Scroll long drawings to the token that is lit, and the page to what a switch changed. */
+/** Scroll long drawings to the token that is lit. */
 function scroll_to_lit() {
-  if (follow) element("flow-1")?.scrollIntoView({ block: "nearest" }); // at once, without motion
-  follow = false;
   for (const lit of document.querySelectorAll("#flow.long .lit rect")) {
     const scroller = lit.closest(".scroll");
     const share = lit.getAttribute("x") / lit.closest("svg").viewBox.baseVal.width;
@@ -79,22 +75,23 @@ function flow(thought, side) {
   const width_of = (row) => row.reduce((sum, name) => sum + room(name), 0);
   const tokens_wide = Math.max(300, ...all.map(width_of));
   // two drawings that are long stand one above the other
-  const is_long = tokens_wide > (is_present() ? 600 : Math.max(760, 0.75 * innerWidth));
-  const seen = element("flow").clientWidth;
-  const part = two && !is_long && seen > 660 ? seen / 2 : seen;
-  const letters = Math.min(Math.max(is_present() ? 19 : 15, (16.5 * tokens_wide) / part), 25);
+  const is_long = tokens_wide > (is_present() ? 600 : two ? 700 : Math.max(760, 0.75 * innerWidth));
+  element("flow").classList.toggle("long", is_long);
+  if (!side) part = Math.max(...[0, 1].map((one) => element(`flow-${one}`).clientWidth));
+  const large = is_present() ? innerHeight / 30 : 14; // of the window's points
+  const letters = Math.min(Math.max(15, (large * (tokens_wide + 100)) / part), 28);
   const reads = view.kind === "decoder_self" ? "flow_read" : "flow_source";
   const labels = [reads, view.kind === "encoder_self" ? reads : "flow_written"];
   const beside = 10 + 4.1 * letters; // where the labels stand
   const width = beside + tokens_wide;
   const ends = (row) =>
     row.reduce((found, name) => [...found, (found.at(-1) ?? beside) + room(name)], []);
-  const is_low = is_present() || innerWidth <= 800;
-  const gap = !two ? GAP : is_long ? 48 : is_low ? 150 : 0.33 * tokens_wide;
+  const low = is_present() ? 105 : is_long ? 48 : 85;
+  const of_two = is_long || innerWidth <= 860 ? low : 150;
+  const gap = two ? of_two : is_present() ? 1.5 * GAP : GAP;
   const height = 2 * (TOKEN_HEIGHT + TOP) + gap;
-  element("flow").classList.toggle("long", is_long);
   const x = rows.map((row) => ends(row).map((end, i) => end - room(row[i]) / 2));
-  const curves = curves_of(thought, cache.weights[view.head], x, gap, letters);
+  const curves = drawn("g", {});
   const tokens = rows.map((row, n) =>
     row.map((name, i) => {
       const wide = Math.min(room(name) - 12, 11 * [...name].length + 46);
@@ -112,11 +109,26 @@ function flow(thought, side) {
     "svg",
     { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": say("flow_name") },
     ...labels.map(label),
-    ...curves,
+    curves,
     ...tokens.flat(),
   );
   svg.style.maxWidth = `${1.15 * width}px`;
-  svg.style.minWidth = `${0.41 * width}px`;
+  svg.style.minWidth = `${(is_long ? 0.6 : 0.41) * width}px`;
+  const silent = side && is_muted(attended(thought).path, view.head);
+  if (silent) svg.classList.add("silent");
+  const light = () => {
+    const query = query_of(thought);
+    const most = silent ? -1 : heaviest(cache.weights[view.head].row(query));
+    const compared = query === view.query && !silent ? view.key : most;
+    curves.replaceChildren(...curves_of(thought, { query, most, compared }, x, gap, letters));
+    tokens[0].forEach((token, i) => {
+      token.classList.toggle("read", i === most);
+      token.classList.toggle("compared", i === compared);
+    });
+    tokens[1].forEach((token, i) => token.classList.toggle("lit", i === query));
+  };
+  lights.push(light);
+  light();
   return svg;
 }
 
@@ -127,24 +139,25 @@ function longest_row({ src, steps }) {
   return names(ids).map(plain_name);
 }
 
-/** A curve from every key to every query that looks at it; those of the chosen query are lit, and
- * that of the chosen key, and in a comparison the largest, have their weights beside them. */
-function curves_of(thought, weights, x, gap, letters) {
+/** A curve from every key to every query that looks at it; those of the told query are lit, and
+ * the largest of them, and that of the key that is compared, have their weights beside them. */
+function curves_of(thought, { query, most, compared }, x, gap, letters) {
   const free = allowed(thought);
+  const weights = attended(thought).cache.weights[view.head];
   const top = TOP + TOKEN_HEIGHT;
   const bottom = top + gap;
   const middle = (top + bottom) / 2;
-  const [curves, numbers, two] = [[], [], thoughts.length > 1];
+  const [curves, numbers] = [[], []];
   for (let i = 0; i < weights.rows; i++)
     weights.row(i).forEach((weight, j, row) => {
-      const lit = i === view.query;
-      const chosen = lit && j === view.key;
-      const largest = lit && two && j === heaviest(row);
-      if ((weight < 0.01 && !chosen) || !free(i, j)) return;
+      const lit = i === query;
+      const largest = lit && j === most;
+      const numbered = largest || (lit && j === compared);
+      if ((weight < 0.01 && !numbered) || !free(i, j)) return;
       const [from, to] = [x[0][j], x[1][i]];
       const path = drawn("path", {
         d: `M${from} ${top} C${from} ${middle} ${to} ${middle} ${to} ${bottom}`,
-        class: chosen ? "curve lit chosen" : lit ? "curve lit" : "curve",
+        class: largest ? "curve lit largest" : lit ? "curve lit" : "curve",
         "stroke-width": (0.5 + 15 * weight).toFixed(1),
         pathLength: 1,
         opacity: (0.4 + 0.6 * weight).toFixed(2),
@@ -152,38 +165,47 @@ function curves_of(thought, weights, x, gap, letters) {
         "data-key": j,
       });
       curves[lit ? "push" : "unshift"](path);
-      const [along, down] = two && !largest ? [0.03, 0.15] : [0.16, 0.3]; // of two, one above
+      const [along, down] = largest ? [0.16, 0.3] : [0.03, 0.15]; // of two, one above
       const aside = (j < row.length - 1 ? 1 : -1) * (4 + 7.5 * weight); // the last one: inwards
-      const near = { x: from + along * (to - from) + aside, y: top + down * gap };
-      const anchor = { "text-anchor": aside < 0 ? "end" : null };
-      const style = { class: "weight-of", "font-size": letters, ...anchor };
-      if (chosen || largest) numbers.push(drawn("text", { ...near, ...style }, digits(weight)));
+      const near = {
+        x: from + along * (to - from) + aside,
+        y: top + Math.max(down * gap, letters),
+        class: largest ? "weight-of" : "weight-of compared",
+        "data-key": j,
+        "font-size": letters,
+        "text-anchor": aside < 0 ? "end" : null,
+      };
+      if (numbered) numbers.push(drawn("text", near, digits(weight)));
     });
   return [...curves, ...numbers];
 }
 
 let pointed = null; // the written token under the pointer
 
-/** Bars and "Why" are of the token that is pointed at, and then again of the chosen one. */
+/** The row that a half tells of: pointed at or chosen, in both the same, as far as it goes. */
+const query_of = (thought) => within(pointed ?? view.query, attended(thought).queries.length);
+
+/** Both halves and their answers tell of the token that is pointed at, then of the chosen one. */
 function point_at(query) {
   pointed = query;
+  for (const light of lights) light();
+  draw_answer();
   draw_best();
   if (!data.recorded) draw_shares();
 }
 
-/** A token of the drawing. To point at it fades all other curves, a click chooses it. */
+/** A token of the drawing. To point at it lights its curves, a click chooses it. */
 function flow_token(name, [x, y], width, side, role, i) {
   const box = { x: x - width / 2, y, width, height: TOKEN_HEIGHT, rx: 8 };
   const style = [...name].length === 1 ? "sign" : null; // which has room to be larger
   const label = { x, y: y + 27, "text-anchor": "middle", class: style };
   const text = drawn("text", label, shortened(name, MOST_SIGNS));
-  const style_of = { query: i === view.query && "lit", key: i === view.key && "read" };
-  const place = { class: `flow-token ${role} ${style_of[role] || ""}` };
+  const place = { class: `flow-token ${role}` };
   const token = drawn("g", place, drawn("rect", box), text, drawn("title", {}, name));
   const point = (on) => () => {
-    for (const curve of token.parentNode.querySelectorAll(".curve"))
-      curve.classList.toggle("far", on && curve.dataset[role] !== `${i}`);
-    if (role === "query") point_at(on ? i : null);
+    if (role === "query") return point_at(on ? i : null);
+    for (const curve of token.parentNode.querySelectorAll(".curve, .weight-of"))
+      curve.classList.toggle("far", on && curve.dataset.key !== `${i}`);
   };
   token.addEventListener("pointerenter", point(true));
   token.addEventListener("pointerleave", point(false));

@@ -16,11 +16,11 @@ function say_with(key, elements) {
   return parts.map((part) => elements[part.slice(1, -1)] ?? part);
 }
 
-/** The words for a key, with a link in the place of {text}, which types that. */
-function say_to_try(key, text) {
+/** The words for a key, with a link in the place of {text}, which types that, or does another act. */
+function say_to_try(key, text, act = () => type(text)) {
   const onclick = (event) => {
     event.preventDefault();
-    type(text);
+    act();
   };
   return say_with(key, { text: make("a", { href: "#", onclick }, text) });
 }
@@ -101,8 +101,8 @@ function translate_page() {
 /** The options and texts that depend on the page's data. */
 function translate_data() {
   const chip = (text) => make_button(visible(text), () => type(text));
-  const ends = data.examples.map((_, i) => data.examples.slice(0, i + 1).join("").length);
-  const chips = data.examples.filter((_, i) => data.recorded || (i < 3 && ends[i] < 64)); // one line
+  const short = [...data.examples].sort((a, b) => a.length - b.length).slice(0, 3);
+  const chips = data.recorded ? data.examples : short;
   element("examples").replaceChildren(...chips.map(chip));
   element("kind").replaceChildren(...kinds.map((kind) => make("option", {}, say(kind))));
   const example = data.examples.at(-1) ?? "";

@@ -13,15 +13,17 @@ async function draw_shares() {
   await painted();
   if (late()) return;
   const reads_only = view.kind === "encoder_self";
-  const sentences = reads_only ? [say("shares_encoder")] : [];
-  for (const [side, one] of reads_only ? [] : thoughts.entries()) {
+  const sentences = reads_only ? [[say("shares_encoder")]] : [];
+  for (const one of reads_only ? [] : thoughts) {
     await breathe(); // typing never waits
     if (late()) return;
-    if (is_read_again(one)) continue;
-    const says = [...side_name(side, "side_colon"), ...why_written(one), ...said_one_head(one)];
-    sentences.push(make("div", {}, ...says));
+    sentences.push(why_written(one));
   }
-  fill(element("shares-says"), sentences);
+  for (const side of [0, 1]) fill(element(`half-${side}`).children[2], sentences[side] ?? []);
+  const box = (id) => element(id).getBoundingClientRect();
+  if (follow && box("half-1").bottom > innerHeight)
+    scrollBy(0, box("outcome").top - box("strip").height); // to what a switch changed, and why
+  follow = false;
   if (!element("shares").open) return;
   const thought = thoughts[view.side];
   const [step, chosen] = [shown(thought), best_place(thought)];
@@ -99,6 +101,7 @@ function why_written(thought, place = best_place(thought)) {
   return [
     ...say_with("shares_says", { word, part, score, from: first.from }),
     ...told.slice(1).flatMap((one) => say_with("shares_and", one)),
+    ...said_one_head(thought, place),
     say("why_stop"),
   ];
 }
@@ -106,13 +109,14 @@ function why_written(thought, place = best_place(thought)) {
 /** That the curves lead to other tokens than the sentence names. */
 function said_one_head(thought, place = best_place(thought)) {
   const { cache, keys, path } = attended(thought);
-  if (view.kind === "decoder_self" && has_source) return [say("gap"), say("shares_own")];
+  if (view.kind === "decoder_self" && has_source) return [say("shares_own")];
   if (view.kind !== "cross" || (thought !== thoughts[0] && is_muted(path, view.head))) return [];
   const { source, target } = shares_at(thought, place);
-  const lists = [cache.weights[view.head].row(place), [...source, ...target]];
-  const [looks, spoke] = lists.map(heaviest);
-  if (looks === spoke) return [];
-  return [say("gap"), say("shares_one_head", { token: plain_name(keys[looks]) })];
+  const all = [...source, ...target];
+  const looks = heaviest(cache.weights[view.head].row(place));
+  const [first, second] = [...all].sort((a, b) => b - a);
+  if (all[looks] >= Math.max(first / 2, second)) return []; // it is named
+  return [say("shares_one_head", { token: plain_name(keys[looks]) })];
 }
 
 /** A row of bars for each written token: up speaks for it, down against it. */

@@ -18,7 +18,6 @@ function draw_heads() {
     const name = make("span", {}, say("layer", { layer: layer + 1 }));
     return make("div", { class: "layer" }, name, ...heads);
   });
-  fill(element("kind-help"), [term("?", say(`term_${view.kind}`))]);
   refill(element("heads"), element("heads").firstElementChild, ...rows);
 }
 
@@ -49,11 +48,7 @@ function small_map(thought, layer, head) {
   const { rows, columns, data } = cache.weights[head];
   const free = allowed(thought);
   const colour = (i, j) => (free(i, j) ? weight_colour(data[i * columns + j]) : null);
-  const made = picture(rows, columns, colour, { "aria-hidden": "true" });
-  const whole = first_query(thought) + thought.steps.length; // rows when all is written
-  made.style.height = view.kind === "encoder_self" ? "100%" : `${(100 * rows) / whole}%`;
-  made.style.width = view.kind === "decoder_self" ? made.style.height : "100%";
-  return made;
+  return picture(rows, columns, colour, { "aria-hidden": "true" });
 }
 
 // ---- the chosen head, large ----------------------------------------------------------------
@@ -69,10 +64,10 @@ function draw_grids() {
   const grids = thoughts.map((thought, side) => {
     const name = make("h3", { id: `grid-name-${side}` }, ...side_name(side));
     const table = make("div", { class: "scroll" }, grid(thought, side));
-    return make("div", {}, ...(two ? [name] : []), table);
+    const silent = side && is_muted(attended(thought).path, view.head) ? "silent" : null;
+    return make("div", { class: silent }, ...(two ? [name] : []), table);
   });
   refill(element("grids"), ...grids);
-  element("app").classList.toggle("two", two);
 }
 
 /** The weights of the chosen head as a table that the arrow keys walk through. */
@@ -120,18 +115,14 @@ function grid(thought, side) {
 /** A token beside its row or above its column; a row of the decoder also has what it writes. */
 function header(token, scope, side, query, key, writes) {
   const chosen = scope === "row" ? query === view.query : key === view.key;
-  const wide = scope === "col" && /\p{Script=Han}/u.test(plain_name(token));
-  const upright = scope === "col" && !wide && [...visible(token)].length > 2;
   const role = scope === "row" ? "rowheader" : "columnheader";
-  const styles = { on: chosen, upright, downwards: wide };
-  const style = Object.keys(styles)
-    .filter((name) => styles[name])
-    .join(" ");
+  const styles = [chosen && "on", scope === "col" && [...visible(token)].length > 2 && "upright"];
+  const style = styles.filter(Boolean).join(" ");
   const attributes = { scope, role, title: token, class: style || null };
   return make(
     "th",
     { ...attributes, onclick: () => choose({ side, query, key }) },
-    wide ? make("bdi", {}, plain_name(token)) : token_element(token),
+    token_element(token),
     ...(writes === undefined ? [] : [make("span", { class: "writes" }, " → ", plain_name(writes))]),
   );
 }

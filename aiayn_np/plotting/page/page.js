@@ -15,6 +15,7 @@ function draw() {
   draw_answer();
   draw_heads();
   draw_flow();
+  draw_best();
   draw_grids();
   if (data.recorded) return write_address();
   draw_shares();
@@ -146,7 +147,6 @@ function show_unread(unknown) {
 
 /** What was read of the typed text. */
 function draw_note() {
-  element("source").classList.toggle("long", view.text.length > 24);
   const { ids, unknown, all, most } = source_ids();
   const count = view.text ? ids.length - has_source : 0;
   const values = { count: all, most, trained: data.task.max_length };
@@ -159,7 +159,6 @@ function draw_note() {
   else if (unknown.length) lines.push(unknown_note(unknown));
   if (all > most) lines.push(say(has_source ? "too_long" : "too_long_end", values));
   else if (all > data.task.max_length) lines.push(say("long", values));
-  if (all > most && has_source) element("source").scrollLeft = 0; // to what is read
   fill(element("source-note"), spaced([lines.join(" "), ...found]));
 }
 
@@ -174,21 +173,22 @@ function words_apart() {
 /** The strip: what is written so far, and below it what the changed model writes. */
 function draw_answer() {
   const rows = thoughts.map(answer_row);
-  const hint = make("div", { class: "hint" }, asked ? "" : say("change_hint"));
+  const hints = asked || view.tour !== null ? "" : say("change_hint");
+  const hint = make("div", { class: "hint" }, hints);
   fill(element("written"), rows.length > 1 || data.recorded ? rows : [...rows, hint]);
-  draw_best();
-  element("best-part").hidden = writes_nothing() || [0, 1].includes(view.tour); // not asked of yet
-  element("best-pieces").hidden = !data.task.scores;
   document.querySelector(".walk").hidden = writes_nothing();
   element("back").disabled = view.written === 0;
   element("next").disabled = view.written === longest();
 }
 
-/** The probabilities of the token that is chosen, or pointed at. */
+/** The probabilities of the token that the halves tell of. */
 function draw_best() {
-  const place = best_place() + 1 - first_query();
-  element("best-heading").textContent = say("best_heading", { place });
-  element("best").replaceChildren(...thoughts.map(best_table));
+  const is_asked = [0, 1].includes(view.tour); // the answer of a question to come
+  for (const side of [0, 1]) {
+    const [thought, place] = [thoughts[side], element(`half-${side}`).lastElementChild];
+    place.hidden = !thought || writes_nothing() || is_asked;
+    place.replaceChildren(...(thought ? [best_table(thought)] : []));
+  }
 }
 
 /** Whether the map in view is one that writes no token: that of an encoder with a decoder. */
@@ -204,7 +204,7 @@ function answer_row(thought, side) {
   const style = (t) => {
     const styles = is_unsure(thought.steps[t]) ? ["unsure"] : [];
     if (tokens[t] !== right[t]) styles.push("differs");
-    else if (view.kind !== "encoder_self" && t + first_query() === view.query) styles.push("now");
+    if (is_now(thought, t)) styles.push("now");
     return styles.join(" ") || null;
   };
   const spans = tokens
@@ -214,7 +214,7 @@ function answer_row(thought, side) {
   if (side && !is_walking(thought))
     for (let t = spans.length; t < real_ids(thoughts[0].steps).length; t++)
       spans.push(make("span", { class: "differs gone" }, "–"));
-  const label = side ? changed_name() : say("row_writes");
+  const label = side ? changed_name().split(/ ?[(（]/)[0] : say("row_writes");
   const many = spans.map((span) => span.textContent).join("").length > 50;
   const is_dotted = spans.some((span) => span.classList.contains("unsure"));
   return make(
@@ -234,6 +234,10 @@ function answer_row(thought, side) {
     ),
   );
 }
+
+/** Whether the halves tell of a token of the answer. */
+const is_now = (thought, t) =>
+  view.kind !== "encoder_self" && t + first_query() === query_of(thought);
 
 /** Whether the reader has gone back to a token that is not the last. */
 const is_walking = (thought) =>
@@ -256,7 +260,11 @@ function coming(thought) {
   }
   const ended = steps.at(-1).token === eos || !has_source;
   const says = ended ? plain_name(data.task.tokens[eos] ?? "") : say("stopped");
-  return [make("span", { class: ended ? "ended" : "ended stopped" }, says)];
+  const t = steps.length - 1;
+  const is_end = steps[t].token === eos;
+  const place = is_end && `${thoughts.indexOf(thought)}-${t}`;
+  const now = is_end && is_now(thought, t) ? " now" : "";
+  return [make("span", { class: `ended${ended ? now : " stopped"}`, "data-place": place }, says)];
 }
 
 /** A click on a token of the strip; keys have the curves' map, and "Back" and "Next". */
@@ -300,33 +308,27 @@ function wanted_of({ src }) {
 const tokens_written = ({ steps }) =>
   data.answers ? vocabulary.text(real_ids(steps)).split(" ") : names(real_ids(steps));
 
-/** Whether an answer is right; if the trained model is wrong, the right one, too. */
+/** Whether an answer is right, or another; if the trained model is wrong, the right one, too. */
 function mark_of(thought) {
-  const [wanted, tokens] = [wanted_of(thought), tokens_written(thought)];
+  const [judged, tokens] = [wanted_of(thought), tokens_written(thought)];
+  const wanted = judged ?? (thought === thoughts[1] ? tokens_written(thoughts[0]) : null);
   if (!wanted || !thought.done || written(thought) < thought.steps.length) return [];
   const right = wanted.join() === tokens.join() && thought.steps.at(-1).token === eos;
-  const says = say(right ? `done_${data.task.name}` : "wrong");
+  if (!judged && right) return [];
+  const says = say(right ? `done_${data.task.name}` : judged ? "wrong" : "differs");
   const mark = make("span", { class: right ? "mark right" : "mark wrong" }, says);
-  return right || thought !== thoughts[0] ? [mark] : [mark, right_answer(wanted, tokens)];
-}
-
-/** The right answer, marked between the beginning and the end that the written one has, too. */
-function right_answer(wanted, tokens) {
-  const from = wanted.findIndex((one, i) => one !== tokens[i]);
-  const last = wanted.findLastIndex((one, i) => one !== tokens.at(i - wanted.length));
-  const is_marked = (i) => 0 <= from && from <= i && i <= Math.max(from, last);
-  const parts = wanted.map((one, i) => make(is_marked(i) ? "b" : "span", {}, ` ${one}`));
-  return make("span", { class: "legend" }, say("should_be"), ...parts);
+  if (right || thought !== thoughts[0]) return [mark];
+  return [mark, make("span", { class: "legend" }, say("should_be"), ` ${wanted.join(" ")}`)];
 }
 
 /** The written token that the probabilities are of: that of the query in view, else the last. */
 function best_place(thought = thoughts[view.side] ?? thoughts[0]) {
   if (!layers) return view.query;
   const last = shown(thought).tgt.length - 1;
-  return view.kind === "encoder_self" ? last : Math.min(pointed ?? view.query, last);
+  return view.kind === "encoder_self" ? last : query_of(thought);
 }
 
-function best_table(thought, side) {
+function best_table(thought) {
   const { five } = shown(thought);
   const place = best_place(thought);
   const most = thoughts.length > 1 ? 2 : 3; // two tables in the room of one
@@ -339,18 +341,14 @@ function best_table(thought, side) {
   };
   const named = (token) => {
     const special = token !== data.task.tokens[eos] && special_name(token);
-    return special ? term(say(special), say("term_sign")) : piece_name(token);
+    if (special) return term(say(special), say("term_sign"));
+    const name = piece_name(token);
+    return name.startsWith("…") ? term(name, say("best_pieces")) : name;
   };
   const rows = found.map(([token, share]) => row(named(token), share));
   rows.push(row(say("others"), rest));
-  const head = [say("token"), "", say("probability")].map((name) => make("td", {}, name));
-  return make(
-    "table",
-    {},
-    make("caption", {}, ...side_name(side)),
-    make("thead", {}, make("tr", {}, ...head)),
-    make("tbody", {}, ...rows),
-  );
+  const name = say("best_heading", { place: place + 1 - first_query() });
+  return make("table", {}, make("caption", {}, ...rich(name)), make("tbody", {}, ...rows));
 }
 
 let playing = null;
@@ -362,7 +360,8 @@ function stop() {
 }
 
 function show_play() {
-  element("play").textContent = say(playing ? "pause" : "play");
+  element("play").textContent = playing ? "‖" : "▶";
+  element("play").setAttribute("aria-label", say(playing ? "pause" : "play"));
 }
 
 function go_to(place) {
@@ -394,13 +393,6 @@ function play(pause = 900, at_end = () => {}) {
 function state_name() {
   const kept = data.states[view.state];
   return kept ? say("time_step", { step: kept.step }) : say("time_end");
-}
-
-/** The steps below the slider, at most five of them. */
-function stops() {
-  const steps = [...data.states.map(({ step }) => step), data.metrics.steps];
-  const every = Math.ceil(steps.length / 5);
-  return steps.map((step, i) => make("span", {}, i % every ? "" : `${step ?? ""}`));
 }
 
 function show_state() {
@@ -491,12 +483,13 @@ function styled(svg) {
 
 /** An answer as a line of the drawing: what differs in red, and a dash for what is missing. */
 function answer_line(row) {
-  const parts = [...row.querySelectorAll(".tokens > span"), ...row.querySelectorAll(".mark")];
+  const parts = [...row.querySelectorAll(".tokens > span, .coming, .ended, .mark")];
   const name = row.querySelector(".label").textContent;
   const red = getComputedStyle(element("app")).getPropertyValue("--marked");
   const spans = parts.map((one) => {
     const fill = /differs|wrong/.test(one.className) ? red : null;
-    return drawn("tspan", { dx: 10, fill }, one.textContent);
+    const more = one.className === "coming" ? " …" : "";
+    return drawn("tspan", { dx: 10, fill }, one.textContent + more);
   });
   return [`${name}: `, ...spans];
 }
@@ -530,24 +523,29 @@ function whole_picture() {
   const high = (svg) => (560 * svg.viewBox.baseVal.height) / svg.viewBox.baseVal.width;
   const deep = Math.max(...flows.map(high));
   const trained_name = flows.length > 1 ? [say("as_trained")] : [];
+  const reasons = flows.map((svg, side) => {
+    const [, , because, best] = element(`half-${side}`).children;
+    const parts = [...best.querySelectorAll("caption, th, td:last-child")];
+    const [name, ...cells] = parts.map((one) => one.textContent);
+    const rows = cells.flatMap((cell, i) => (i % 2 ? [`${cells[i - 1]} ${cell}`] : []));
+    const chances = best.hidden ? [] : wrapped(`${name}: ${rows.join(say("comma"))}`, 552);
+    return [...chances, ...wrapped(because.textContent, 552)];
+  });
+  const below_says = top + 24 * Math.max(...reasons.map(({ length }) => length));
   const drawings = flows.flatMap((svg, side) => {
     const drawing = styled(svg);
-    const place = { x: 600 * side + 20, y: top + 8, width: 560, height: high(svg) };
+    const place = { x: 600 * side + 20, y: below_says + 8, width: 560, height: high(svg) };
     for (const [name, value] of Object.entries(place)) drawing.setAttribute(name, value);
     const name = side ? changed_name() : [...trained_name, map_name()].join(say("comma"));
-    return [line(top, 16, [name], 600 * side + 24, side ? red : color), drawing];
+    const x = 600 * side + 24;
+    const says = reasons[side].map((words, i) => line(top + 24 * (i + 1), 16, [words], x));
+    return [line(top, 16, [name], x, side ? red : color), ...says, drawing];
   });
-  const says = document.querySelectorAll("#outcome, #tour-out, #shares-says > div");
-  const words = (one) => [...one.childNodes].filter(({ className }) => className !== "lesson");
-  const told = [...says].map((one) =>
-    words(one)
-      .map((part) => part.textContent)
-      .join(""),
-  );
-  const why = told.flatMap((one) => wrapped(one, width - 48));
-  const below = why.map((words, i) => line(top + deep + 28 + 24 * i, 16, [words]));
+  const says = document.querySelectorAll("#outcome, #tour-out");
+  const why = [...says].flatMap((one) => wrapped(one.textContent, width - 48));
+  const below = why.map((words, i) => line(below_says + deep + 28 + 24 * i, 16, [words]));
   const soft = getComputedStyle(element("about")).color;
-  const end = top + deep + 28 + 24 * why.length;
+  const end = below_says + deep + 28 + 24 * why.length;
   const address = location.protocol.startsWith("http") ? location.host + location.pathname : "";
   const signs = [say("flow_widths"), say("footer_project"), address].join(" ").trim();
   const foot = wrapped(signs, ((width - 48) * 16) / 12);
@@ -603,7 +601,6 @@ function begin_page() {
   element("written").hidden = Boolean(data.recorded?.every(({ steps }) => !steps.length));
   element("figure").hidden = element("tour-begin").hidden = !has_source;
   element("state").max = data.states.length;
-  element("stops").append(...stops());
   const colours = Array.from({ length: 33 }, (_, i) => css(weight_colour(i / 32)));
   element("ramp").style.background = `linear-gradient(to right, ${colours})`;
   make_switches();

@@ -91,8 +91,8 @@ function max_len(src) {
 }
 
 /** The typed source as ids, cut to what the model has positions for: a beginning at its start. */
-function source_ids() {
-  const { ids, unknown } = vocabulary.source(view.text);
+function source_ids(text = view.text) {
+  const { ids, unknown } = vocabulary.source(text);
   if (!has_source) {
     const [known, half] = [ids.filter((id) => id !== null), Math.ceil(trained.max_len / 2)];
     const last = known.length ? known.slice(-half) : [0];

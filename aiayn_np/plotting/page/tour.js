@@ -17,7 +17,7 @@ const tour_steps = () =>
 
 let before_tour = null; // the reader's own view
 let asked_of = 1; // the written token of the second step
-let seen = {}; // of each step, what happened, in words, and whether it was guessed
+let guessed_right = new Set(); // steps
 
 /** The head that is shown first: of the last layer's, and if possible of those without which the
  * answer changes, the one that looks most at what the first tokens are made of, and such a token.
@@ -64,7 +64,7 @@ function shown_by(step, guessed) {
 /** Go to a step; after the last one the reader's own text is there again, without a change. */
 function go_on_tour(tour) {
   stop();
-  if (view.tour === null) [before_tour, seen] = [{ ...view }, {}];
+  if (view.tour === null) [before_tour, guessed_right] = [{ ...view }, new Set()];
   show_place({ ...START, ...shown_by(tour_steps()[tour]), tour, guess: null }, () => {
     element("tour").hidden = false;
     element("tour-question").focus();
@@ -81,13 +81,11 @@ function end_tour(finished) {
   element(finished ? "tour-own" : "tour-begin").focus();
 }
 
-/** At the end: what was seen, step by step, and how many guesses were right. */
+/** At the end: what it all was, and how many guesses were right. */
 function draw_closing() {
-  const right = Object.values(seen).filter(({ is_right }) => is_right).length;
-  const steps = ["positions", "mute", "beginning"].filter((step) => seen[step]);
-  const saw = steps.map((step) => say(`tour_saw_${step}`, seen[step]));
-  const guessed = make("strong", {}, say("tour_right", { right, count: tour_steps().length }));
-  fill(element("tour-seen"), spaced([say("tour_closing"), ...saw, guessed]));
+  const values = { right: guessed_right.size, count: tour_steps().length };
+  const says = make("strong", {}, say("tour_closing"));
+  fill(element("tour-seen"), [says, say("gap"), say("tour_right", values)]);
 }
 
 /** A guess, or a number behind the choices for none: what happened is shown. */
@@ -113,24 +111,19 @@ function look_of(query) {
   return { token: keys[key], key, name, weight: row[key], three: three.sort((a, b) => a - b) };
 }
 
-/** Where the head looked, and that it is, or is not, what was written. */
-function said_look(query) {
-  const { token, key, name, weight } = look_of(query);
-  const place = { layer: view.layer + 1, head: view.head + 1 };
-  const written = written_by(thoughts[0])[query];
-  const says = token === written ? "tour_look_why" : "tour_look_next";
-  return [
-    say("tour_look_out", { ...place, key: name(key), weight: digits(weight) }),
-    make("strong", {}, say(says, { token: plain_name(written) })),
-  ];
-}
-
 /** What came out of a step: which choice happened, and sentences. */
 const OUTCOMES = {
   type: () => [1, make("strong", {}, say("tour_type_why"))],
   look() {
-    const { key, three } = look_of(asked_of);
-    return [three.indexOf(key), ...said_look(asked_of)];
+    const { token, key, name, weight, three } = look_of(asked_of);
+    const place = { layer: view.layer + 1, head: view.head + 1 };
+    const written = written_by(thoughts[0])[asked_of];
+    const says = token === written ? "tour_look_why" : "tour_look_next";
+    return [
+      three.indexOf(key),
+      say("tour_look_out", { ...place, key: name(key), weight: digits(weight) }),
+      make("strong", {}, say(says, { token: plain_name(written) })),
+    ];
   },
   step(thought) {
     const { row } = thought.steps[Math.min(asked_of + 1, thought.steps.length - 1)];
@@ -183,11 +176,12 @@ function draw_tour() {
   const { three, name } = look_of(asked_of);
   const choices = asks[1] ? listed_choices(asks[1]) : three.map(name);
   const [happened, ...sentences] = guessed ? outcome_of(step) : [-1];
-  if (guessed) seen[step] = { happened: choices[happened], is_right: happened === view.guess };
+  if (guessed && happened === view.guess) guessed_right.add(step);
+  const mark = (i) => (!guessed ? "" : i === happened ? "✓ " : "✗ ");
   const buttons = choices.map((choice, i) =>
     guessed && i !== happened && i !== view.guess
       ? ""
-      : make_button(i === happened ? `✓ ${choice}` : choice, () => make_guess(i), {
+      : make_button(mark(i) + choice, () => make_guess(i), {
           id: `guess-${i}`,
           class: i === happened ? "happened" : null,
           "aria-pressed": i === view.guess,

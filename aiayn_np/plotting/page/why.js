@@ -57,7 +57,7 @@ function cell_of(thought) {
   return {
     ...{ ...found, there, thought, query, key, head, terms, row, low, weight: row[key] },
     attention: place.attention,
-    features: features.map(([, n]) => n), // those that speak most for a key, or against a low one
+    features: features.map(([, n]) => n).sort((a, b) => a - b), // those that speak most for a key, or against a low one
     masked: !free.includes(key),
   };
 }
@@ -74,7 +74,7 @@ const bare = (token) => make("bdi", {}, plain_name(token));
 /** The sentence: who looks at whom, how much, and why. */
 function reason_of(cell, side) {
   const again = is_read_again(thoughts[side]);
-  const name = side_name(side, again ? "side_again" : "side_colon");
+  const name = side_name(side, "side_colon");
   if (!cell.there) return [...name, say("why_not_there")];
   const { thought, queries, keys, query, key, row, weight, path, head, low } = cell;
   const quoted = (of) => (token, place) => {
