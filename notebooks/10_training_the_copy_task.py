@@ -267,7 +267,7 @@ ax.figure
 # %% [markdown]
 # Here warm-up buys a higher rate, not a better end. Dotted: the best guess without the source, by the lengths alone. At 0.01 a model reads the source (solid, below it) only with warm-up; at the highest rate not even so. At the lowest rate warm-up costs steps.
 #
-# <!-- show: Warm-up buys a higher rate, not a better end: at 0.01 a model reads the source only with it. (Solid: the norm after each sub-layer, as in the paper. Dashed: before it; these read at every rate.) -->
+# <!-- show: Here warm-up buys a higher rate, not a better end. At 0.01 a model reads the source only with it. (Solid: the norm after each sub-layer, as in the paper. Dashed: before it; these read at every rate.) -->
 #
 # <!-- say: A dot is the median of three seeds, a band their range. Point at 0.01: only the blue dot is below the dotted line. Then compare the lowest dot of each curve: they are equally low. Tempting: B; but at the lowest rate the model with warm-up is behind. -->
 #
@@ -413,7 +413,7 @@ ax.figure
 # %% [markdown]
 # In this chosen case, the mean copies more than four of the five states do. A single state may jump away; the mean hardly follows.
 #
-# <!-- show: Five states, chosen because they end in the burst: their mean hardly follows the last one. -->
+# <!-- show: The mean hardly follows one bad state. These five were chosen, because they end in the burst. -->
 #
 # <!-- say: Point at 350, in the burst, and at the mean. Say that the five states were chosen to show it: state 330 alone has all right. Tempting: the outputs are averaged. It is the parameters. -->
 #

@@ -29,8 +29,8 @@ import shutil
 import struct
 import sys
 from base64 import b64decode, b64encode
-from collections import namedtuple
 from dataclasses import dataclass, field
+from functools import cache
 from html import escape
 from pathlib import Path
 
@@ -80,9 +80,25 @@ GROW = {  # what a program of one line draws, and what a deck shows before it, o
 }
 
 
-class Words(namedtuple("Words", "optional check do learn paper summary questions stop minutes section"
-                       " choice mistakes unit end home")):
+@dataclass(frozen=True)
+class Words:
     """How a lesson names its parts, and a deck its slides and notes."""
+
+    optional: str
+    check: str
+    do: str
+    learn: str
+    paper: str
+    summary: str
+    questions: str
+    stop: str
+    minutes: str
+    section: str
+    choice: str
+    mistakes: str
+    unit: str
+    end: str
+    home: str
 
     def time(self, spent):
         """Minutes in words."""
@@ -558,6 +574,7 @@ def image(png, title):
     return f"<img {first}" + "".join(f'<img class="fragment" {one}' for one in more)
 
 
+@cache
 def in_steps(program, png):
     """The pictures of a drawing that grows step by step, parted by spaces; else the picture."""
     grown = [f() for name, steps in GROW.items() if name in program.rpartition("\n")[2] for f in steps]
@@ -589,7 +606,8 @@ def deck(notebook):
     asked = re.split(r"<details>.*?</details>", questions, flags=re.DOTALL)
     summary = re.split(r"\n(?:Try it|试一试)", summary[summary.index("- "):])[0]    # pages are elsewhere
     points = re.split(r"\n(?=- |\*\*)", summary.strip())
-    slides = [opening, *made.slides, Slide(words.summary, points, [words.minutes.format(words.time(rest)), words.end]),
+    slides = [opening, *made.slides, Slide(words.summary, points,
+                                      [words.minutes.format(words.time(rest)), words.end]),
               Slide(words.questions, [q.strip() for q in asked if q.strip()],
                     [words.minutes.format(words.time(minutes.QUESTIONS)),
                      *(f"**{i}.** {answer.strip()}" for i, answer in enumerate(answers, 1))])]

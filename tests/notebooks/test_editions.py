@@ -117,11 +117,6 @@ def test_a_deck_has_every_prediction_with_its_answer_and_notes(path):
     assert text.count("::: choices") == text.count(".fragment .custom") == len(asked)
     assert text.count("<img ") >= 1
     assert all(choice in text and says in text for p in asked for choice, says in p.choices)
-
-
-@lessons
-def test_no_slide_has_more_lines_of_a_program_than_a_class_can_read(path):
-    _, text = slides.deck(LESSONS[path])
     for slide in text.split("\n::::: page\n"):
         programs = re.findall(r"```python\n(.*?)\n```", slide, re.DOTALL)
         assert "\n".join(programs).count("\n") < slides.PROGRAM
