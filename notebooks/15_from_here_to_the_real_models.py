@@ -147,19 +147,19 @@ whole = induction.copied(copier, ids, targets)[1]
 print(f"rows right: {whole:.2f}, without this head {without[best]:.2f}")
 layer_1 = next(iter(attention_maps(copier.forward(ids)[1]).values()))  # (500, h, T, T)
 back = layer_1[:, :, np.arange(4, 9), np.arange(3, 8)]                 # rows 4 to 8, one place back
-print("layer 1, weight one place back, by head:", back.mean(axis=(0, 2)).round(2).tolist())
+print("layer 1, weight one place back, by head:", *back.mean(axis=(0, 2)).round(2))
 ax = new_figure(6, 3.2).subplots()
 ax.axhline(whole, linestyle=":", color="0.3", label="nothing taken out")
 for head, at in enumerate(zip(looks, without)):
     layer = head // 4
     ax.plot(*at, "os"[layer], color=COLORS[layer])
-    ax.annotate(f"  layer {layer + 1}, head {head % 4 + 1}", at, va="top", fontsize=10)
-ax.set(xlabel="weight on what followed the same symbol", ylabel="rows right without it", xlim=(0, 1.25), ylim=(-0.06, 1))
+    ax.annotate(f"  layer {layer + 1}, head {head % 4 + 1}", at, va="top", fontsize=9)
+ax.set(xlabel="weight on what followed the same symbol", ylabel="rows right without it", xlim=(0, 1.25), xticks=(0, 0.5, 1), ylim=(-0.06, 1))
 ax.legend(loc="lower center")
 ax.figure
 
 # %% [markdown]
-# Head 2 of layer 2 looks at the same place, too, and is hardly missed. So a head is judged by its *effect*. In layer 1, to the left, every head is missed, head 1 the most. Olsson et al. found in such models why: there a head looks one place back and so marks each symbol with the one before it, and the induction head looks for this mark. In ours all four heads share this work: while the block is new, each puts a third to a half of its weight one place back.
+# Head 2 of layer 2 looks at the same place, too, and is hardly missed. So a head is judged by its *effect*. In layer 1 (circles) every head is missed, head 1 the most. Olsson et al. found in such models why: there a head looks one place back and so marks each symbol with the one before it, and the induction head looks for this mark. In ours all four heads share this work: while the block is new, each puts a third to a half of its weight one place back.
 #
 # One model is one sample. The experiment `induction` has trained five of two layers and five of one:
 
@@ -204,7 +204,7 @@ ax.set(xticks=range(8), xticklabels=row[:8], xlabel="token read", ylabel=f"share
 ax.figure
 
 # %% [markdown]
-# (The logit is counted from the mean of all.) The `1` that it writes is made of the first `1`; the others take a little away. Our head has brought most of it.
+# (The logit is counted from the mean of all.) The `1` that it writes is made of the first `1`; together the others take a little away. Our head has brought most of it.
 #
 # And what did it *need*? An experiment tells: `replaced` replaces one token by others, and measures how far $\log p$ of the written `1` falls. It does so twice: as it is, and with all attention weights held as they were.
 #
