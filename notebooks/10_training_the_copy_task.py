@@ -267,7 +267,7 @@ ax.figure
 # %% [markdown]
 # Here warm-up buys a higher rate, not a better end. Dotted: the best guess without the source, by the lengths alone. At 0.01 a model reads the source (solid, below it) only with warm-up; at the highest rate not even so. At the lowest rate warm-up costs steps.
 #
-# <!-- show: Here warm-up buys a higher rate, not a better end. Solid, the norm after each sub-layer, as in the paper: at 0.01 such a model reads the source only with warm-up. Dashed, the norm before: these read at every rate. -->
+# <!-- show: Here warm-up buys a higher rate, not a better end. Solid, norm after each sub-layer: at 0.01 the source is read only with warm-up; dashed, norm before: at every rate. -->
 #
 # <!-- say: A dot is the median of three seeds, a band their range. Point at 0.01: only the blue dot is below the dotted line. Then compare the lowest dot of each curve: they are equally low. Tempting: B; but at the lowest rate the model with warm-up is behind. -->
 #
