@@ -411,7 +411,7 @@ print("all true")
 #
 # ## Questions
 #
-# **1.** The base model has $d_{model} = 512$ and $h = 8$ heads. By what are the scores of a head divided, and why not by
+# **1.** The base model has $d_\mathrm{model} = 512$ and $h = 8$ heads. By what are the scores of a head divided, and why not by
 # $\sqrt{512}$?
 #
 # <details><summary>Answer</summary>

@@ -136,9 +136,9 @@ fig.set_size_inches(8.6, 4)
 fig
 
 # %% [markdown]
-# Layer 1 is blurred; in layer 2 only head 1 has every row right.
+# Layer 1 is mostly blurred; in layer 2 only head 1 has every row right.
 #
-# <!-- show: Layer 1 is blurred; in layer 2 only head 1 has every row right. Heads 3 and 4 come near. -->
+# <!-- show: Layer 1 is mostly blurred; in layer 2 only head 1 has every row right. Heads 3 and 4 come near. -->
 #
 # <!-- say: Follow the diagonal of layer 2, head 1; then find the rows in which heads 3 and 4 leave it. Tempting: to show only the best head. All eight belong on the slide. -->
 #

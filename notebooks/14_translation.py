@@ -186,7 +186,7 @@ fig
 #
 # ## 14.4 Training
 #
-# The model has one layer on each side, $d_{model} = 64$, four heads. The loop is that of Lesson 10. An **epoch** is one pass over all training pairs. Watch the column `exact`, for 200 numbers of the validation. (`loss` is without smoothing.)
+# The model has one layer on each side, $d_\mathrm{model} = 64$, four heads. The loop is that of Lesson 10. An **epoch** is one pass over all training pairs. Watch the column `exact`, for 200 numbers of the validation. (`loss` is without smoothing.)
 
 # %%
 folder = tempfile.TemporaryDirectory()

@@ -108,7 +108,7 @@ fig
 #
 # A reader who sees a text for the second time knows how it goes on. Large language models do so, too, and Olsson et al. (2022) found the heads that do it. An **induction head** finds where the token just read stood before, and copies what followed it. In `6 3 1 5 2 8 6 3 ?` it reads `3`, finds the first `3`, and writes `1`.
 #
-# A manual has too many rules to see one head at work. So train a model of the same kind, two layers with four heads each, on such rows: a block of random symbols, again and again. Here is the map of the head that puts the most weight on what followed the same symbol. Rings are there; below the white line the block begins again.
+# A manual has too many rules to see one head at work. So train a model of the same kind, two layers with four heads each, on such rows: a block of random symbols, again and again. Here is the map of the head that puts the most weight on what followed the same symbol. The rings are on what followed; below the white line the block begins again.
 
 # %%
 from aiayn_np import attention_maps, plot_attention
