@@ -39,8 +39,7 @@ def picture_of(page, address, click):
         page.locator(click).click()
         page.locator(click).evaluate("e => e.scrollIntoView()")
     if page.viewport_size["width"] < 800:                              # a phone: read on
-        page.evaluate("scrollBy(0, element('outcome').getBoundingClientRect().top"
-                      " - element('strip').offsetHeight)")
+        page.evaluate("scroll_to_outcome()")
     page.wait_for_timeout(1000)                                        # the curves have come
     return page.screenshot()
 

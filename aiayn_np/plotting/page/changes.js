@@ -46,6 +46,10 @@ const is_on = (part) => changed_parts(view.changes).includes(part);
 const is_muted = (path, head) =>
   view.changes.muted.some((one) => one.path === path && one.head === head);
 
+/** Whether the head in view says nothing in a model. */
+const is_silent = (thought) =>
+  thought !== thoughts[0] && is_muted(attended(thought).path, view.head);
+
 /** Make a change, or go to a state, in the place of every other: both answers, to their ends. */
 function change(changes, state = START.state) {
   const written = START.written;
@@ -75,6 +79,11 @@ let asked = null; // the switch that asks, and is half turned
 const known = new Set(); // switches that have asked: they do not ask again
 let guessed = {}; // the part that was guessed, and the choice
 let follow = false; // the changed picture is to come into view when it is drawn
+
+/** Scroll to what came of a change: it stands below the strip that stays. */
+function scroll_to_outcome() {
+  scrollBy(0, element("outcome").getBoundingClientRect().top - element("strip").offsetHeight);
+}
 
 /** A switch was clicked: the first time it asks, and a second click takes that back. */
 function turn(part) {

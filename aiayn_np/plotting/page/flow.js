@@ -33,13 +33,19 @@ let flow_place = "";
 let part = 0; // of the window's width, for one drawing
 let lights = []; // functions that light what is told of, one for each drawing
 
+/** The parts of a half of the picture: its name, its drawing, why, and the best tokens. */
+function half(side) {
+  const [name, drawing, because, best] = element(`half-${side}`).children;
+  return { name, drawing, because, best };
+}
+
 /** The halves of the picture: each has all of one model, and nothing of the other. */
 function draw_flow() {
   element("app").classList.toggle("two", thoughts.length > 1);
   lights = [];
   for (const side of [0, 1]) {
     const thought = thoughts[side];
-    const [name, drawing] = element(`half-${side}`).children;
+    const { name, drawing } = half(side);
     const named = thoughts.length > 1 ? [side_text(side)] : [];
     drawing.setAttribute("aria-label", [say("flow_name"), ...named].join(say("comma")));
     drawing.replaceChildren(...(thought ? [flow(thought, side)] : []));
@@ -77,7 +83,7 @@ function flow(thought, side) {
   // two drawings that are long stand one above the other
   const is_long = tokens_wide > (is_present() ? 600 : two ? 700 : Math.max(760, 0.75 * innerWidth));
   element("flow").classList.toggle("long", is_long);
-  if (!side) part = Math.max(...[0, 1].map((one) => element(`flow-${one}`).clientWidth));
+  if (!side) part = Math.max(...[0, 1].map((one) => half(one).drawing.clientWidth));
   const large = is_present() ? innerHeight / 30 : 14; // of the window's points
   const letters = Math.min(Math.max(15, (large * (tokens_wide + 100)) / part), 28);
   const reads = view.kind === "decoder_self" ? "flow_read" : "flow_source";
@@ -114,7 +120,7 @@ function flow(thought, side) {
   );
   svg.style.maxWidth = `${1.15 * width}px`;
   svg.style.minWidth = `${(is_long ? 0.6 : 0.41) * width}px`;
-  const silent = side && is_muted(attended(thought).path, view.head);
+  const silent = is_silent(thought);
   if (silent) svg.classList.add("silent");
   const light = () => {
     const query = query_of(thought);

@@ -16,7 +16,7 @@ function say_with(key, elements) {
   return parts.map((part) => elements[part.slice(1, -1)] ?? part);
 }
 
-/** The words for a key, with a link in the place of {text}, which types that, or does another act. */
+/** The words for a key, with a link in the place of {text}, which types that, or acts otherwise. */
 function say_to_try(key, text, act = () => type(text)) {
   const onclick = (event) => {
     event.preventDefault();

@@ -19,10 +19,9 @@ async function draw_shares() {
     if (late()) return;
     sentences.push(why_written(one));
   }
-  for (const side of [0, 1]) fill(element(`half-${side}`).children[2], sentences[side] ?? []);
-  const box = (id) => element(id).getBoundingClientRect();
-  if (follow && box("half-1").bottom > innerHeight)
-    scrollBy(0, box("outcome").top - box("strip").height); // to what a switch changed, and why
+  for (const side of [0, 1]) fill(half(side).because, sentences[side] ?? []);
+  const is_below = element("half-1").getBoundingClientRect().bottom > innerHeight;
+  if (follow && is_below) scroll_to_outcome();
   follow = false;
   if (!element("shares").open) return;
   const thought = thoughts[view.side];
@@ -108,9 +107,9 @@ function why_written(thought, place = best_place(thought)) {
 
 /** That the curves lead to other tokens than the sentence names. */
 function said_one_head(thought, place = best_place(thought)) {
-  const { cache, keys, path } = attended(thought);
+  const { cache, keys } = attended(thought);
   if (view.kind === "decoder_self" && has_source) return [say("shares_own")];
-  if (view.kind !== "cross" || (thought !== thoughts[0] && is_muted(path, view.head))) return [];
+  if (view.kind !== "cross" || is_silent(thought)) return [];
   const { source, target } = shares_at(thought, place);
   const all = [...source, ...target];
   const looks = heaviest(cache.weights[view.head].row(place));

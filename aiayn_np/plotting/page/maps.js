@@ -64,8 +64,8 @@ function draw_grids() {
   const grids = thoughts.map((thought, side) => {
     const name = make("h3", { id: `grid-name-${side}` }, ...side_name(side));
     const table = make("div", { class: "scroll" }, grid(thought, side));
-    const silent = side && is_muted(attended(thought).path, view.head) ? "silent" : null;
-    return make("div", { class: silent }, ...(two ? [name] : []), table);
+    const style = is_silent(thought) ? "silent" : null;
+    return make("div", { class: style }, ...(two ? [name] : []), table);
   });
   refill(element("grids"), ...grids);
 }

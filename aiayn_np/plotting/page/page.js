@@ -185,9 +185,9 @@ function draw_answer() {
 function draw_best() {
   const is_asked = [0, 1].includes(view.tour); // the answer of a question to come
   for (const side of [0, 1]) {
-    const [thought, place] = [thoughts[side], element(`half-${side}`).lastElementChild];
-    place.hidden = !thought || writes_nothing() || is_asked;
-    place.replaceChildren(...(thought ? [best_table(thought)] : []));
+    const [thought, { best }] = [thoughts[side], half(side)];
+    best.hidden = !thought || writes_nothing() || is_asked;
+    best.replaceChildren(...(thought ? [best_table(thought)] : []));
   }
 }
 
@@ -524,7 +524,7 @@ function whole_picture() {
   const deep = Math.max(...flows.map(high));
   const trained_name = flows.length > 1 ? [say("as_trained")] : [];
   const reasons = flows.map((svg, side) => {
-    const [, , because, best] = element(`half-${side}`).children;
+    const { because, best } = half(side);
     const parts = [...best.querySelectorAll("caption, th, td:last-child")];
     const [name, ...cells] = parts.map((one) => one.textContent);
     const rows = cells.flatMap((cell, i) => (i % 2 ? [`${cells[i - 1]} ${cell}`] : []));

@@ -57,7 +57,8 @@ function cell_of(thought) {
   return {
     ...{ ...found, there, thought, query, key, head, terms, row, low, weight: row[key] },
     attention: place.attention,
-    features: features.map(([, n]) => n).sort((a, b) => a - b), // those that speak most for a key, or against a low one
+    // those that speak most for a key, or against a low one
+    features: features.map(([, n]) => n).sort((a, b) => a - b),
     masked: !free.includes(key),
   };
 }
@@ -76,7 +77,7 @@ function reason_of(cell, side) {
   const again = is_read_again(thoughts[side]);
   const name = side_name(side, "side_colon");
   if (!cell.there) return [...name, say("why_not_there")];
-  const { thought, queries, keys, query, key, row, weight, path, head, low } = cell;
+  const { thought, queries, keys, query, key, row, weight, low } = cell;
   const quoted = (of) => (token, place) => {
     const words = place ? counted(of) : "quoted_start";
     return make("strong", {}, ...say_with(words, { token: bare(token), place }));
@@ -91,7 +92,7 @@ function reason_of(cell, side) {
   };
   const subject = writes === null ? "why_reads" : "why_writes";
   if (cell.masked) return [...name, ...say_with(`${subject}_masked`, parts)];
-  if (side && is_muted(path, head)) return [...name, ...say_with("why_would", parts)];
+  if (is_silent(thought)) return [...name, ...say_with("why_would", parts)];
   const list = cell.features.map((n) => n + 1).join(say("why_and"));
   const features = say(cell.features.length > 1 ? "why_features" : "why_feature", { list });
   const additive = cell.attention.score instanceof AdditiveScore;
