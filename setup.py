@@ -1,4 +1,4 @@
-"""What pyproject.toml cannot say: a wheel carries lessons and results in `aiayn_np/_data`."""
+"""What pyproject.toml cannot say: a wheel carries lessons and results in `aiayn_course/_data`."""
 
 import shutil
 from pathlib import Path
@@ -13,9 +13,10 @@ class BuildWithData(build_py):
     """Build the package and fill its folder `_data`. An editable install needs no such folder."""
 
     def run(self):
-        package = Path(self.build_lib, "aiayn_np")
+        package = Path(self.build_lib, "aiayn_course")
         if not self.editable_mode:
-            shutil.rmtree(package, ignore_errors=True)                 # what an older build left
+            for older in ("aiayn_np", "aiayn_course"):                 # what an older build left
+                shutil.rmtree(Path(self.build_lib, older), ignore_errors=True)
         super().run()
         if not self.editable_mode:
             no_source = shutil.ignore_patterns(".*", "__pycache__")

@@ -13,15 +13,12 @@ Read it beside the paper, in this order:
     decoding/                                Sec. 6.1: greedy, beam search, kept keys and values
     proofs/                                  the gradient check, and what a forward must not do
     reading/                                 what a word was made of
-    plotting/                                maps, tables, pictures, animations, a page
+    plotting/                                maps, tables, pictures, animations
     runs/, cli/                              the folder of a training, and the command line
     text/                                    sentence pairs: vocabulary, batches, BLEU
-    pretrained/                              OPUS-MT, GPT-2, BERT
-    interop/                                 the same weights in PyTorch, and its formats of files
+    models/                                  OPUS-MT, GPT-2, BERT, Llama; PyTorch
+    interop/                                 the formats of `export` and `import`
     variants/                                other scores, positions, norms, layers, models
-    experiments/                             the paper's claims, measured
-    zoo/                                     38 bugs of the field, and the checks that catch them
-    exercises/                               write it yourself, and be told what is wrong
 """
 
 from .module import Cache, Module, Parameter  # isort: skip

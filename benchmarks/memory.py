@@ -53,7 +53,7 @@ def work(what, threads, config):
     count = train(what, CONFIGS[config], threads)
     said = {"peak": resident("VmHWM") - before, "parameters": 4 * count / 1e6}
     if what == "ours":
-        from aiayn_np.experiments.measuring import peak_bytes
+        from aiayn_course.lab.measuring import peak_bytes
 
         said["arrays"] = peak_bytes(lambda: train(what, CONFIGS[config], threads)) / 1e6
     yield said

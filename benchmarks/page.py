@@ -103,7 +103,7 @@ def machine():
     """The processor, and the versions of the libraries that are measured."""
     from threadpoolctl import threadpool_info
 
-    from aiayn_np.experiments.gallery import processor
+    from aiayn_course.lab.gallery import processor
 
     versions = {"Python": platform.python_version(), "NumPy": np.__version__}
     versions |= {str(library["internal_api"]).replace("openblas", "OpenBLAS"): library["version"]

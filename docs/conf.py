@@ -43,7 +43,7 @@ nb_code_prompt_show = "You have a prediction? Then see what comes out"
 nb_code_prompt_hide = "What comes out"
 
 nitpicky = True
-nitpick_ignore_regex = [(r"py:.*", r"(?!aiayn_np\.).*")]              # words of signatures
+nitpick_ignore_regex = [(r"py:.*", r"(?!aiayn_(?:np|course)\.).*")]  # words of signatures
 autodoc_typehints, autodoc_docstring_signature = "none", False
 autodoc_preserve_defaults = True                                      # a class by its name
 default_role = "literal"

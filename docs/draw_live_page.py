@@ -15,7 +15,7 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import sync_playwright
 
-from aiayn_np.cli.main import main
+from aiayn_course.cli.main import main
 
 FOLDER = Path(__file__).parent / "_static" / "live"
 MOST = 60_000  # bytes of a picture

@@ -12,15 +12,15 @@ from pathlib import Path
 
 import numpy as np
 
+from aiayn_course.data.number_words import number_words, write_number_words
 from aiayn_np import Adam, LabelSmoothedCrossEntropy, LearnedPositionalEncoding
 from aiayn_np.interop import marian_format
 from aiayn_np.interop.folder_format import write_folder
 from aiayn_np.interop.gpt2_format import save_gpt2
+from aiayn_np.models.bert import Bert
 from aiayn_np.plotting.figures import plot_attention, save_figure
-from aiayn_np.pretrained.bert import Bert
 from aiayn_np.runs.open import open_run
 from aiayn_np.runs.text_start import start
-from aiayn_np.text.number_words import number_words, write_number_words
 from aiayn_np.training.tasks import padded
 from aiayn_np.variants.activations import GELU, TanhGELU
 from aiayn_np.variants.embeddings import UnscaledEmbedding

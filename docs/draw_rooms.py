@@ -1,4 +1,4 @@
-"""Draw rooms.png: the rooms of the package, and which room imports which, read from the imports.
+"""Draw rooms.png: the rooms of aiayn_np, and which room imports which, read from the imports.
 
     python docs/draw_rooms.py
 """
@@ -19,12 +19,10 @@ NOTES = {
     "layers": "Section 3 and its protocol", "decoding": "Section 6.1", "training": "Section 5",
     "variants": "other layers and models", "proofs": "gradients, properties",
     "reading": "what a word was made of",
-    "plotting": "maps, pictures, page", "text": "sentence pairs", "runs": "folder of a training",
-    "experiments": "claims, measured", "zoo": "38 bugs", "exercises": "write it yourself",
-    "cli": "the commands", "interop": "PyTorch", "pretrained": "Hugging Face",
+    "plotting": "maps, pictures", "text": "sentence pairs", "runs": "folder of a training",
+    "cli": "the commands", "interop": "export, import", "models": "Hugging Face, PyTorch",
 }
-COLUMNS = {"variants": 0, "reading": 0, "interop": 0, "pretrained": 0,
-           "proofs": 2, "zoo": 2, "exercises": 2}  # the others: 1
+COLUMNS = {"variants": 0, "reading": 0, "interop": 0, "models": 0, "proofs": 2}  # the others: 1
 WIDTH, HEIGHT, PAD = 2.3, 0.62, 0.04
 
 

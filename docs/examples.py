@@ -23,17 +23,16 @@ ROOMS = {  # page of the reference -> its title, and the modules whose names it 
     "training": ("Training, loss, optimizer, tasks", []),
     "decoding": ("Decoding", []),
     "proofs": ("Checks of gradients and derivations, properties", []),
-    "reading": ("What a word was made of", ["reading"]),
+    "reading": ("What a word was made of", ["aiayn_np.reading"]),
     "plotting": ("Maps, traces, pictures", []),
     "runs": ("Checkpoints", []),
-    "variants": ("Variants", ["variants"]),
-    "text": ("Text", ["text"]),
-    "experiments": ("Experiments", ["experiments.experiment"]),
-    "exercises": ("Exercises", ["exercises"]),
-    "zoo": ("Bugs", ["zoo"]),
-    "pretrained": ("Real models", ["pretrained"]),
-    "interop": ("PyTorch", ["interop"]),
-    "checks": ("What is refused", ["checks"]),
+    "variants": ("Variants", ["aiayn_np.variants"]),
+    "text": ("Text", ["aiayn_np.text"]),
+    "lab": ("Experiments", ["aiayn_course.lab.experiment"]),
+    "exercises": ("Exercises", ["aiayn_course.exercises"]),
+    "zoo": ("Bugs", ["aiayn_course.lab.zoo"]),
+    "models": ("Real models, PyTorch", ["aiayn_np.models"]),
+    "checks": ("What is refused", ["aiayn_np.checks"]),
 }
 LISTED = re.compile(r"^ {4}(\w+) {2,}(\w+(?:,\s+\w+)*)$", re.MULTILINE)  # in a room's docstring
 ENTRY = re.compile(r"^(\w+)(?:: (.+))?\n((?: {4}.*\n)*)", re.MULTILINE)
@@ -42,9 +41,9 @@ IDS = ("ids", "src", "tgt")  # arrays of forward that have no gradient
 MODELS = "tests/golden/pretrained"  # small folders of Hugging Face, which some examples open
 ALSO = {"np": "import numpy as np", "pathlib": "import pathlib", "runpy": "import runpy",
         "torch": "import torch",
-        "EXPERIMENTS": "from aiayn_np.experiments import EXPERIMENTS",
-        "EXERCISES": "from aiayn_np.exercises import EXERCISES",
-        "BUGS": "from aiayn_np.zoo import BUGS"}
+        "EXPERIMENTS": "from aiayn_course.lab import EXPERIMENTS",
+        "EXERCISES": "from aiayn_course.exercises import EXERCISES",
+        "BUGS": "from aiayn_course.lab.zoo import BUGS"}
 
 
 # ---- which names -----------------------------------------------------------------------------
@@ -53,7 +52,7 @@ ALSO = {"np": "import numpy as np", "pathlib": "import pathlib", "runpy": "impor
 @functools.cache
 def rooms():
     """{room: {dotted name: class or function}}: what a package hands out, or lists as public."""
-    found = {room: dict(pair for name in modules for pair in of_module(f"aiayn_np.{name}"))
+    found = {room: dict(pair for name in modules for pair in of_module(name))
              for room, (_, modules) in ROOMS.items()}
     for name, thing in vars(aiayn_np).items():                         # in the order of reading
         if name not in aiayn_np.__all__:
@@ -110,12 +109,12 @@ def tests_of(name):
     """
     module = thing_of(name).__module__
     folder, stem = [*module.split(".")[1:-1], "model"][0], module.rsplit(".", 1)[-1]
-    counts = naming(name, "tests/*/test_*.py")
+    counts = naming(name, "tests/**/test_*.py")
     if counts:
         return max(counts, key=lambda path: (path.name == f"test_{stem}.py",
                                              path.parent.name == folder, counts[path])).name
-    users = [f"test_{path.name}" for path in naming(name, "aiayn_np/**/*.py")]
-    there = {path.name for path in words("tests/*/test_*.py")}
+    users = [f"test_{path.name}" for path in naming(name, "aiayn_*/**/*.py")]
+    there = {path.name for path in words("tests/**/test_*.py")}
     return next((user for user in users if user in there), None) or next(
         tests_of(other) for other in dotted() if thing_of(other).__module__ == module
         and naming(other, "tests/*/test_*.py"))

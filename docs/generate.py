@@ -35,7 +35,7 @@ PAGES = {  # page of the repository -> page of the site
     "aiayn_np/text/README.md": "text.md", "aiayn_np/variants/README.md": "variants.md",
     "tests/README.md": "proofs.md", "notebooks/exercises/TEACHING.md": "teaching.md",
     "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md",
-    "tests/zoo/zoo_training.md": "zoo_training.md",
+    "tests/course/zoo/zoo_training.md": "zoo_training.md",
     "notebooks/exercises/TEACHING.zh.md": "zh/teaching.md",
     "notebooks/PROJECT.md": "project.md", "notebooks/zh/PROJECT.md": "zh/project.md",
     "CONTRIBUTING.zh.md": "zh/contributing.md", "aiayn_np/variants/README.zh.md": "zh/variants.md",
@@ -44,7 +44,7 @@ PAGES = {  # page of the repository -> page of the site
 LISTS = {"notebooks/README.md": "lessons.md", "notebooks/exercises/README.md": "exercises.md",
          "notebooks/zh/README.md": "zh/lessons.md",
          "notebooks/exercises/README.zh.md": "zh/exercises.md"}
-CODE = {"aiayn_np/zoo/__init__.py": "zoo.md"}  # likewise
+CODE = {"aiayn_course/lab/zoo/__init__.py": "zoo.md"}  # likewise
 PLACES = {"en": "", "zh": "zh/"}  # language -> folder of its lessons, below notebooks and OUT
 SAYS = {
     "en": {"lesson": ("This lesson: ", "student edition", "teacher edition", "slides"),
@@ -126,7 +126,7 @@ def lesson_pages(language="en"):
 
 def student_edition():
     """The lessons as `aiayn-np lessons` writes them: to be downloaded, one by one or all."""
-    from aiayn_np.cli.lessons import lesson_files
+    from aiayn_course.cli.lessons import lesson_files
 
     for language, place in PLACES.items():
         files, packed = lesson_files(language=language), io.BytesIO()
@@ -140,7 +140,7 @@ def student_edition():
 
 def lessons():
     """A page for each lesson, and their list; both in each language."""
-    from aiayn_np.exercises import editions
+    from aiayn_course.exercises import editions
 
     for language, place in PLACES.items():
         folder, back = NOTEBOOKS / place, "../" * bool(place)
@@ -159,7 +159,7 @@ def lessons():
 
 def lesson_page(ours, theirs, links, language="en"):
     """The student edition with outputs again: what answers a prediction is shown by a click."""
-    from aiayn_np.exercises.editions import asks
+    from aiayn_course.exercises.editions import asks
 
     place = PLACES[language]
     page, asked = dict(theirs, cells=[]), False
@@ -316,9 +316,10 @@ def tests():
 
 def zoo():
     """All bugs in a table, then a section for each: what is wrong, and the lines side by side."""
-    from aiayn_np.zoo import BUGS
+    from aiayn_course.lab.zoo import BUGS
 
-    trained = {row[0]: row for row in table_rows(ROOT / "tests/zoo/zoo_training.md", "# Does")}
+    trained = {row[0]: row for row in table_rows(ROOT / "tests/course/zoo/zoo_training.md",
+                                                   "# Does")}
     rows, sections = [], []
     for number, bug in BUGS.items():
         row = trained.get(str(number))                  # later parts are not in that model

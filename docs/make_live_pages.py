@@ -11,7 +11,7 @@ the lessons.
 import argparse
 from pathlib import Path
 
-from aiayn_np.cli.pages import make_pages
+from aiayn_course.cli.pages import make_pages
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])

@@ -12,8 +12,8 @@ import importlib
 import re
 from collections import Counter
 
+from aiayn_course.data.number_words import DATA, digest
 from aiayn_np.files import replacing
-from aiayn_np.text.number_words import DATA, digest
 
 PER_SHAPE = 150  # numbers of 4 to 6 digits that have their zeros in the same places
 PARTS = [

@@ -197,7 +197,7 @@ def meanings(thing):
     """{parameter: meaning} of the docstrings of a function, or of a class and its bases."""
     found = {}
     for base in reversed(getattr(thing, "__mro__", [thing])):
-        if base.__module__.startswith("aiayn_np"):
+        if base.__module__.startswith(("aiayn_np", "aiayn_course")):
             text = inspect.getdoc(base) or ""
             found |= {name: sentence for sentence in re.split(r"(?<=\.)\s+", text)[:0:-1]
                       for name in re.findall(r"`\w+`", sentence)} | meanings_in(text)

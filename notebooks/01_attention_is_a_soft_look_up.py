@@ -30,8 +30,8 @@ import math
 
 import numpy as np
 
+from aiayn_course.drawings import SENTENCE, attention_shapes, figure_1
 from aiayn_np import Linear, ScaledDotProductAttention, Softmax, plot_attention
-from aiayn_np.plotting.drawings import SENTENCE, attention_shapes, figure_1
 from aiayn_np.plotting.figures import new_figure
 
 np.set_printoptions(precision=4, suppress=True)

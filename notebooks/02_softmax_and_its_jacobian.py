@@ -28,8 +28,8 @@ if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service
 # %%
 import numpy as np
 
+from aiayn_course.drawings import SENTENCE, figure_1
 from aiayn_np import Softmax, check_gradients
-from aiayn_np.plotting.drawings import SENTENCE, figure_1
 from aiayn_np.plotting.figures import COLORS, MARKERS, new_figure, plot_signed
 
 np.set_printoptions(precision=4, suppress=True)

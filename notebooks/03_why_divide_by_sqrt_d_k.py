@@ -31,11 +31,11 @@ from pathlib import Path
 
 import numpy as np
 
+from aiayn_course.drawings import SENTENCE, dot_products
+from aiayn_course.lab.claims.saturation import SATURATION
+from aiayn_course.lab.claims.scale_training import SCALE_TRAINING
+from aiayn_course.lab.claims.variance import VARIANCE
 from aiayn_np import ScaledDotProductAttention, plot_attention
-from aiayn_np.experiments.claims.saturation import SATURATION
-from aiayn_np.experiments.claims.scale_training import SCALE_TRAINING
-from aiayn_np.experiments.claims.variance import VARIANCE
-from aiayn_np.plotting.drawings import SENTENCE, dot_products
 from aiayn_np.plotting.figures import COLORS, new_figure
 from aiayn_np.variants.scoring import DotScore, ScoredAttention
 

@@ -30,8 +30,8 @@ import math
 
 import numpy as np
 
+from aiayn_course.drawings import SENTENCE, attention_gradients, figure_2
 from aiayn_np import ScaledDotProductAttention, Softmax, check_gradients
-from aiayn_np.plotting.drawings import SENTENCE, attention_gradients, figure_2
 from aiayn_np.plotting.figures import COLORS, MARKERS, new_figure, plot_signed
 from aiayn_np.variants.scoring import DotScore, ScoredAttention
 

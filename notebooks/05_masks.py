@@ -28,6 +28,9 @@ if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service
 # %%
 import numpy as np
 
+from aiayn_course.drawings import SENTENCE, figure_1, masks_combined
+from aiayn_course.lab.claims.causality import CAUSALITY
+from aiayn_course.lab.learning import learn, scores, small_model
 from aiayn_np import (
     DecoderLayer,
     Embedding,
@@ -41,9 +44,6 @@ from aiayn_np import (
     not_padding,
     plot_attention,
 )
-from aiayn_np.experiments.claims.causality import CAUSALITY
-from aiayn_np.experiments.learning import learn, scores, small_model
-from aiayn_np.plotting.drawings import SENTENCE, figure_1, masks_combined
 from aiayn_np.plotting.figures import COLORS, new_figure
 
 np.set_printoptions(precision=4, suppress=True)

@@ -28,9 +28,9 @@ if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service
 # %%
 import numpy as np
 
+from aiayn_course.drawings import SENTENCE, figure_2, heads_split
 from aiayn_np import Adam, MultiHeadAttention, ScaledDotProductAttention, check_gradients
 from aiayn_np.multi_head import merge_heads, split_heads
-from aiayn_np.plotting.drawings import SENTENCE, figure_2, heads_split
 from aiayn_np.plotting.figures import draw_grid, draw_spread, new_figure
 
 # %% [markdown]

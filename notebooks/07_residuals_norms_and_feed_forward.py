@@ -28,8 +28,8 @@ if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service
 # %%
 import numpy as np
 
+from aiayn_course.drawings import SENTENCE, figure_1, norm_axes, norm_places
 from aiayn_np import Dropout, EncoderLayer, LayerNorm, PositionwiseFeedForward, check_gradients
-from aiayn_np.plotting.drawings import SENTENCE, figure_1, norm_axes, norm_places
 from aiayn_np.plotting.figures import draw_spread, new_figure
 from aiayn_np.variants.norms import BatchNorm
 from aiayn_np.variants.pre_norm import PreNormEncoderLayer

@@ -28,6 +28,10 @@ if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service
 # %%
 import numpy as np
 
+from aiayn_course.drawings import SENTENCE, clock_hands, figure_1
+from aiayn_course.lab.claims.embedding_scale import EMBEDDING_SCALE
+from aiayn_course.lab.claims.position_training import LEARNED_POSITIONS
+from aiayn_course.lab.claims.positions import ROTATION
 from aiayn_np import (
     Embedding,
     Encoder,
@@ -37,10 +41,6 @@ from aiayn_np import (
     Transformer,
     train,
 )
-from aiayn_np.experiments.claims.embedding_scale import EMBEDDING_SCALE
-from aiayn_np.experiments.claims.position_training import LEARNED_POSITIONS
-from aiayn_np.experiments.claims.positions import ROTATION
-from aiayn_np.plotting.drawings import SENTENCE, clock_hands, figure_1
 from aiayn_np.plotting.figures import new_figure
 from aiayn_np.variants.rotary import NoPositions
 

@@ -28,6 +28,7 @@ if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service
 # %%
 import numpy as np
 
+from aiayn_course.drawings import figure_1, model_gradients, model_shapes
 from aiayn_np import (
     CopyTask,
     LabelSmoothedCrossEntropy,
@@ -38,7 +39,6 @@ from aiayn_np import (
     greedy_decode,
     not_padding,
 )
-from aiayn_np.plotting.drawings import figure_1, model_gradients, model_shapes
 from aiayn_np.training.loss import ModelLoss
 
 # %% [markdown]

@@ -30,6 +30,7 @@ import copy
 
 import numpy as np
 
+from aiayn_course.lab.claims.warm_up import WARM_UP, blind_loss
 from aiayn_np import (
     Adam,
     CopyTask,
@@ -43,7 +44,6 @@ from aiayn_np import (
     train,
     warmup_rate,
 )
-from aiayn_np.experiments.claims.warm_up import WARM_UP, blind_loss
 from aiayn_np.plotting.figures import COLORS, draw_spread, log_ticks, new_figure
 from aiayn_np.training.loop import averaged, token_scores
 

@@ -31,6 +31,14 @@ from itertools import permutations
 
 import numpy as np
 
+from aiayn_course.lab.claims.head_jobs import (
+    HEAD_JOBS,
+    JOBS,
+    cross_attention_heads,
+    job_table,
+    solve,
+)
+from aiayn_course.lab.learning import small_model
 from aiayn_np import (
     CopyTask,
     ReverseTask,
@@ -40,14 +48,6 @@ from aiayn_np import (
     plot_attention,
     plot_attention_grid,
 )
-from aiayn_np.experiments.claims.head_jobs import (
-    HEAD_JOBS,
-    JOBS,
-    cross_attention_heads,
-    job_table,
-    solve,
-)
-from aiayn_np.experiments.learning import small_model
 from aiayn_np.plotting.figures import draw_map, new_figure, plot_signed
 from aiayn_np.training.loop import validate
 

@@ -30,10 +30,10 @@ import math
 
 import numpy as np
 
+from aiayn_course.lab.claims.additive import ADDITIVE, start_variances
+from aiayn_course.lab.claims.additive_cost import ADDITIVE_COST
+from aiayn_course.lab.learning import losses, small_model
 from aiayn_np import Cache, CopyTask, Module, Softmax, check_gradients
-from aiayn_np.experiments.claims.additive import ADDITIVE, start_variances
-from aiayn_np.experiments.claims.additive_cost import ADDITIVE_COST
-from aiayn_np.experiments.learning import losses, small_model
 from aiayn_np.plotting.figures import COLORS, MARKERS, draw_map, draw_spread, log_ticks, new_figure
 from aiayn_np.variants import scoring
 

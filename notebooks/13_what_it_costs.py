@@ -28,11 +28,11 @@ if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service
 # %%
 import numpy as np
 
+from aiayn_course.drawings import figure_1
+from aiayn_course.lab.claims.complexity import COMPLEXITY, forward_of
+from aiayn_course.lab.counting import count
+from aiayn_course.lab.measuring import STEADY, peak_bytes, seconds
 from aiayn_np import MultiHeadAttention, ScaledDotProductAttention
-from aiayn_np.experiments.claims.complexity import COMPLEXITY, forward_of
-from aiayn_np.experiments.counting import count
-from aiayn_np.experiments.measuring import STEADY, peak_bytes, seconds
-from aiayn_np.plotting.drawings import figure_1
 from aiayn_np.plotting.figures import COLORS, MARKERS, new_figure
 from aiayn_np.training.threads import blas_threads
 from aiayn_np.variants.convolution import Convolution1D

@@ -42,12 +42,12 @@ from collections import Counter
 
 import numpy as np
 
+from aiayn_course.data.number_words import number_words, write_number_words
 from aiayn_np import Transformer, attention_maps, plot_attention
 from aiayn_np.plotting.figures import COLORS, new_figure
 from aiayn_np.runs.text_start import start
 from aiayn_np.text.batches import Batches, arrays
 from aiayn_np.text.bleu import bleu
-from aiayn_np.text.number_words import number_words, write_number_words
 from aiayn_np.text.translation import translate
 from aiayn_np.text.vocabulary import Vocabulary
 

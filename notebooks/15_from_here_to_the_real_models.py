@@ -40,7 +40,7 @@ import tempfile
 
 import numpy as np
 
-from aiayn_np.plotting.drawings import figure_1
+from aiayn_course.drawings import figure_1
 from aiayn_np.runs.words_run import start_words
 from aiayn_np.text.pictures import plot_words_training
 
@@ -111,8 +111,8 @@ fig
 # A manual has too many rules to see one head at work. So train a model of the same kind, two layers with four heads each, on such rows: a block of random symbols, again and again. Here is the map of the head that puts the most weight on what followed the same symbol. The rings are on what followed; below the white line the block begins again.
 
 # %%
+from aiayn_course.lab.claims import induction
 from aiayn_np import attention_maps, plot_attention
-from aiayn_np.experiments.claims import induction
 from aiayn_np.plotting.figures import COLORS, new_figure
 
 copier = induction.trained(N=2, seed=0)
@@ -281,7 +281,7 @@ ax.figure
 
 # %%
 from aiayn_np.interop.gpt2_format import save_gpt2
-from aiayn_np.pretrained import load_gpt2
+from aiayn_np.models import load_gpt2
 
 folder = Path(work.name) / "gpt2"
 save_gpt2(model, folder)

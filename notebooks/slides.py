@@ -40,11 +40,16 @@ from needs import needed
 from predictions import LETTERS, answers_of, given
 from prints import PROSE, SHAPE, as_printed, drawn, lines_of, symbols, table
 
-from aiayn_np.cli.lessons import MAKE
-from aiayn_np.exercises.editions import exercises_of
-from aiayn_np.exercises.exercise import SUBJECTS
-from aiayn_np.exercises.language import say, speaking
-from aiayn_np.plotting.drawings import attention_gradients, attention_shapes, figure_1, heads_split
+from aiayn_course.cli.lessons import MAKE
+from aiayn_course.drawings import (
+    attention_gradients,
+    attention_shapes,
+    figure_1,
+    heads_split,
+)
+from aiayn_course.exercises.editions import exercises_of
+from aiayn_course.exercises.exercise import SUBJECTS
+from aiayn_course.exercises.language import say, speaking
 
 nbformat = needed("nbformat", of="slides")
 FOLDER = Path(__file__).parent

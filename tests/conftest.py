@@ -50,7 +50,7 @@ def run(tmp_path_factory):
     """The folder of a finished run of two steps, without pictures."""
     from same_run import TINY, without_pictures
 
-    from aiayn_np.cli.main import main
+    from aiayn_course.cli.main import main
 
     out = tmp_path_factory.mktemp("run") / "r"
     with pytest.MonkeyPatch.context() as patch:

@@ -1,8 +1,14 @@
-"""The command line: one file for each group of commands.
+"""The command line of the paper's package: one file for each group of commands.
+
+`python -m aiayn_np` has these commands. `aiayn-np` adds those of the course (aiayn_course/cli).
 
 Public names, by the file that defines them:
 
-    lessons  lesson_files
-    main     main
-    pages    make_pages, train_options
+    common    UsageError, add_run, nearest, note, opened
+    look      source_of
+    main      main
+    options   add_train_options
+    progress  shown
+    train     train_command
+    writing   add_out, check_file, check_folder, make_writable, new_path
 """

@@ -2,8 +2,10 @@
 
 import difflib
 import sys
+from argparse import ArgumentParser
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 
 class UsageError(Exception):
@@ -21,7 +23,7 @@ def nearest(word: str, names: Iterable[str]) -> str:
     return f"; did you mean {close[0]}?" if close else ""
 
 
-def add_run(parser, what="folder that `train` wrote"):
+def add_run(parser: ArgumentParser, what: str = "folder that `train` wrote") -> None:
     """Add the folder of the run that a command works on."""
     parser.add_argument("run", type=Path, help=what)
 
@@ -33,7 +35,7 @@ def add_beam(parser):
                         help="penalty of a beam > 1 (default: 0.6)")
 
 
-def note(text):
+def note(text: object) -> None:
     """Write a line of progress to stderr, whole: several processes may write there."""
     print(f"{text}\n", end="", file=sys.stderr, flush=True)
 
@@ -51,7 +53,7 @@ def lines_of_stdin(what):
         yield decoded(line.removeprefix(MARK) if number == 1 else line, "standard input", number)
 
 
-def opened(folder):
+def opened(folder: Path) -> Any:
     """Open the run in a folder; before a large one is loaded, say what it will need."""
     from ..runs.open import announcement, open_run
 

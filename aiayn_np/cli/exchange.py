@@ -62,7 +62,7 @@ def export_command(args):
 
 def import_command(args):
     """Make a run from a file or folder of another format."""
-    from ..pretrained.config import read_json
+    from ..models.config import read_json
 
     if not args.path.exists():
         raise FileNotFoundError(2, "there is no such file or folder", str(args.path))

@@ -73,7 +73,7 @@ def perplexity_command(args):
 def fill_command(args):
     """Print the likeliest tokens for every masked one."""
     from ..checks import check_sizes
-    from ..pretrained.filling import fill
+    from ..models.filling import fill
 
     check_sizes(top=args.top)
     run = opened_as(args.run, "fill", "a BERT")

@@ -1,9 +1,12 @@
-"""The commands that look at a trained model: `decode`, `attend`, `trace` and `explore`."""
+"""The commands that look at a trained model: `decode`, `attend` and `trace`."""
 
 import re
+from typing import Any
+
+import numpy as np
 
 from .common import UsageError, add_beam, add_run, lines_of_stdin, note, opened, sequences
-from .writing import add_out, check_file, check_folder, make_writable
+from .writing import add_out, check_folder, make_writable
 
 
 def add_decode_options(parser):
@@ -26,19 +29,7 @@ def add_sequence(parser):
     parser.add_argument("symbol", nargs="+", help='such as "3 1 4", or a sentence')
 
 
-def add_explore_options(parser):
-    """Add the options of `explore`."""
-    add_run(parser)
-    parser.add_argument("sequence", nargs="*",
-                        help='such as "3 1 4", or a sentence; none: some of the test set')
-    add_out(parser, "--out", "file of the page (default: RUN/explore.html)")
-    parser.add_argument("--title", default="", help="heading (default: what the model does)")
-    parser.add_argument("--lessons", default="", metavar="ADDRESS",
-                        help="address of the lessons' pages, for links; its folder zh has the"
-                             " Chinese ones (default: no links)")
-
-
-def source_of(run, text):
+def source_of(run: Any, text: str) -> np.ndarray:
     """Return the source ids of a text; UsageError if the model has too few positions for it."""
     src = run.task.source(text)
     if src.shape[1] > run.model.max_len:
@@ -81,23 +72,4 @@ def trace_command(args):
     src = source_of(run, " ".join(args.symbol))
     src, tgt_in, tgt_out = run.example(src)
     print(trace(run.trained(), src, tgt_in, tgt_out, loss=run.trace_loss))
-    return 0
-
-
-def explore_command(args):
-    """Write the page that runs the model, and print its path."""
-    from ..plotting.live import NotRunnable
-    from ..runs.live_page import most_telling_first, write_live_page
-
-    run = opened(args.run)
-    sources = ([source_of(run, text) for text in args.sequence]
-               or most_telling_first(run, run.test_sources(20)))
-    path = args.out or args.run / "explore.html"
-    check_file("--out", path, ".html", ".htm", force=args.force)
-    try:
-        print(write_live_page(run, path, sources, title=args.title, lessons=args.lessons))
-        note("open it in a browser")
-    except NotRunnable as error:
-        raise UsageError(f"no page can run this model: {error}; `aiayn-np attend {args.run}` draws"
-                         " its attention") from None
     return 0

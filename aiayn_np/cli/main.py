@@ -9,6 +9,7 @@ import contextlib
 import os
 import sys
 import warnings
+from collections.abc import Callable
 
 from ..checks import one_line
 from ..files import NO_ROOM, CheckpointError, reason_of
@@ -17,12 +18,15 @@ from .common import UsageError, note
 from .parser import parsed
 
 
-def main(argv: list[str] | None = None) -> int:
-    """Run the command line; return the exit code."""
+def main(argv: list[str] | None = None, parsed: Callable = parsed) -> int:
+    """Run the command line; return the exit code.
+
+    parsed : the function that turns words into options; the course has one with more commands
+    """
     use_utf_8()
     with warnings.catch_warnings():
         warnings.showwarning = as_note
-        return run(argv)
+        return run(argv, parsed)
 
 
 def as_note(message, *_):
@@ -30,7 +34,7 @@ def as_note(message, *_):
     note(f"note: {message}")
 
 
-def run(argv):
+def run(argv, parsed):
     """Parse the options and call the command; an error becomes one line and an exit code."""
     args = None
     try:

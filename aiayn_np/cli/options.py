@@ -1,5 +1,6 @@
 """The options of `train`, and the new run that they describe."""
 
+import argparse
 from pathlib import Path
 
 from ..checks import check_number, check_sizes
@@ -64,7 +65,7 @@ NOT_FOR: dict[str, tuple] = {  # task -> options that it does not have
 LATER = ("--steps", "--epochs", "--accumulate")  # may be given again with --resume
 
 
-def add_train_options(parser):
+def add_train_options(parser: argparse.ArgumentParser) -> None:
     """All arguments of `train`, those that are rarely needed last."""
     parser.usage = "%(prog)s {copy,reverse,sort,text,words} [options]"
     parser.add_argument("task", choices=[*TASKS, "text", "words"])

@@ -7,30 +7,15 @@ import sys
 
 from .. import __version__
 from ..checks import one_line
-from . import (
-    animate,
-    check,
-    exchange,
-    figures,
-    generate,
-    grade,
-    lessons,
-    look,
-    options,
-    train,
-    translate,
-    why,
-    zoo,
-)
+from . import animate, check, exchange, generate, look, options, train, translate, why
 from .common import nearest
 
-FIRST_STEPS = """first steps:
+START = """first steps:
   aiayn-np train copy                    # until it copies perfectly, into runs/copy
   aiayn-np decode runs/copy "3 1 4 1 5"  # what the model makes of a sequence
-  aiayn-np explore runs/copy             # a page to try it out, in a browser
   aiayn-np check                         # check every gradient of a whole model
-  aiayn-np lessons here                  # the lessons, ready to open with Jupyter
-
+"""
+END = """
 `aiayn-np COMMAND --help` shows the options of a command, with examples.
 """
 COMMANDS = [  # name, function, its options, what it does, examples
@@ -52,11 +37,6 @@ COMMANDS = [  # name, function, its options, what it does, examples
      "tell what each written word was made of, and draw it", """
   aiayn-np why runs/copy "3 1 4 1 5"
   aiayn-np why runs/copy "3 1 4 1 5" --word 2 --against 4"""),
-    ("explore", look.explore_command, look.add_explore_options,
-     "write a page that runs a trained model, to try it out", """
-  aiayn-np explore runs/copy                        # with sequences of the test set
-  aiayn-np explore runs/copy "3 1 4" "1 5 9" --out copy.html --title "Copying"
-  aiayn-np explore runs/text "Ein kleiner Hund läuft.\""""),
     ("trace", look.trace_command, look.add_sequence,
      "tell what every component does with a sequence, as a table", """
   aiayn-np trace runs/copy "3 1 4\""""),
@@ -93,30 +73,6 @@ COMMANDS = [  # name, function, its options, what it does, examples
      "check every gradient of a whole model, as a table", """
   aiayn-np check
   aiayn-np check --seed 3                           # another model, batch and direction"""),
-    ("zoo", zoo.zoo_command, zoo.add_zoo_options,
-     "plant real bugs one by one, and see which checks catch them", """
-  aiayn-np zoo
-  aiayn-np zoo 3 7                                  # these two, in detail
-  aiayn-np zoo 3 --train                            # what a model learns with this bug"""),
-    ("figures", figures.figures_command, figures.add_figures_options,
-     "measure the paper's claims and draw what was found", """
-  aiayn-np figures variance
-  aiayn-np figures --draw --out gallery             # all, of what was measured before"""),
-    ("grade", grade.grade_command, grade.add_grade_options,
-     "check a folder of students' answers", """
-  aiayn-np grade answers
-  aiayn-np grade answers --feedback feedback --roster names.csv
-  aiayn-np grade answers --exercise "layer norm" --csv table.csv"""),
-    ("lessons", lessons.lessons_command, lessons.add_lessons_options,
-     "write the lessons into a new folder", """
-  aiayn-np lessons here
-  aiayn-np lessons --zh here                        # in Chinese
-  aiayn-np lessons --teacher course                 # with outputs and solutions
-  aiayn-np lessons here --pages                     # with pages that run trained models"""),
-    ("exercises", lessons.exercises_command, lessons.add_exercises_options,
-     "write exercises into a new folder", """
-  aiayn-np exercises answers
-  aiayn-np exercises --zh answers                   # in Chinese"""),
 ]
 
 
@@ -143,13 +99,16 @@ class Parser(argparse.ArgumentParser):
         return next(filter(None, (nearest(word, known) for word in words)), "")
 
 
-def parser():
-    """Return (the parser of the whole command line, {name: the parser of a command})."""
-    main = Parser(prog="aiayn-np", epilog=FIRST_STEPS,
+def parser(more=(), steps=""):
+    """Return (the parser of the whole command line, {name: the parser of a command}).
+
+    more, steps : commands of another package, in the form of COMMANDS, and its first steps
+    """
+    main = Parser(prog="aiayn-np", epilog=START + steps + END,
                   description='The Transformer of "Attention Is All You Need" in plain NumPy.')
     main.add_argument("--version", action="version", version=f"aiayn-np {__version__}")
     commands = main.add_subparsers(required=True, metavar="COMMAND", title="commands")
-    for name, function, add_options, what, examples in COMMANDS:
+    for name, function, add_options, what, examples in (*COMMANDS, *more):
         one = commands.add_parser(name, help=what, description=what,
                                   epilog=f"examples:{examples}\n")
         add_options(one)
@@ -157,10 +116,13 @@ def parser():
     return main, commands.choices
 
 
-def parsed(argv=None):
-    """Return the options of a command line. Options and sequences may stand in any order."""
+def parsed(argv=None, more=(), steps=""):
+    """Return the options of a command line. Options and sequences may stand in any order.
+
+    more, steps : as in `parser`
+    """
     words = (sys.argv[1:] if argv is None else argv) or ["--help"]
-    main, commands = parser()
+    main, commands = parser(more, steps)
     if words and words[0] in commands:
         return commands[words[0]].parse_intermixed_args(words[1:])
     return main.parse_args(words)

@@ -5,6 +5,8 @@ import math
 import os
 import sys
 import time
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -65,7 +67,7 @@ def progress_bar(steps, done, **options):
     return tqdm(total=steps, initial=done, unit="step", file=sys.stderr, **options)
 
 
-def shown(steps, what, total=None):
+def shown(steps: Any, what: str, total: int | None = None) -> Iterator:
     """Yield the steps of something that takes long, and show on stderr that it goes on.
 
     A bar on a terminal vanishes at the end. Elsewhere there is a line every 15 seconds.

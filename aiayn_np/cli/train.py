@@ -1,5 +1,6 @@
 """The command `train`: it begins a run, or goes on with one, and writes the results."""
 
+import argparse
 import contextlib
 import itertools
 import shlex
@@ -20,7 +21,7 @@ from .writing import check_folder, make_writable
 SAVE_EVERY = 120  # seconds between two checkpoints, at most
 
 
-def train_command(args):
+def train_command(args: argparse.Namespace) -> int:
     """Train on a task or on text, then draw the pictures and measure the model."""
     ranks = launched()
     with run_folder(args) if ranks.rank == 0 else contextlib.nullcontext() as folder:

@@ -81,7 +81,7 @@ def table(rows, biases):
 
     rows : (place, word, share, loss of log p, loss with the weights held)
     """
-    from ..exercises.language import flush_left, width
+    from ..text.columns import flush_left, width
 
     columns = max(width(word) for word in ("word", *(word for _, word, *_ in rows)))
     lines = [f"   {'word':<{columns}}  {'place':<10}   share  replaced    held"]

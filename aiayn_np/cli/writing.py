@@ -5,28 +5,30 @@ new, empty, or known by what a command wrote there before. Commands that have `-
 in any case. `export`, `import`, `lessons` and `exercises` have none: their folder is new or empty.
 """
 
+import argparse
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from ..files import check_replaceable
 from .common import UsageError
 
 
-def new_path(text):
+def new_path(text: str) -> Path:
     """The type of paths to write to. "" would be the current folder: UsageError."""
     if not text.strip():
         raise UsageError(f"the name of what to write must be a path, got {text!r}")
     return Path(text)
 
 
-def add_out(parser, flag, what, **options):
+def add_out(parser: argparse.ArgumentParser, flag: str, what: str, **options: Any) -> None:
     """Add the option for where to write, and --force."""
     parser.add_argument(flag, type=new_path, help=what, **options)
     parser.add_argument("--force", action="store_true",
                         help="write there although something else is there")
 
 
-def check_file(flag, path, *endings, force=False):
+def check_file(flag: str, path: Path, *endings: str, force: bool = False) -> None:
     """Refuse a path that is not one of a file with such an ending, before the work begins.
 
     Raises UsageError, or OSError if nothing can be written there.
@@ -40,7 +42,7 @@ def check_file(flag, path, *endings, force=False):
     make_writable(path.parent)
 
 
-def check_folder(folder, *known, force=False):
+def check_folder(folder: Path, *known: str, force: bool = False) -> None:
     """Refuse a filled folder in which nothing has a `known` name: UsageError.
 
     known : names or patterns of files that the command has written
@@ -51,7 +53,7 @@ def check_folder(folder, *known, force=False):
                          " folder; --force writes into it")
 
 
-def make_writable(folder):
+def make_writable(folder: Path) -> None:
     """Make the folder and try to write in it; an OSError names the folder."""
     folder.mkdir(parents=True, exist_ok=True)
     try:

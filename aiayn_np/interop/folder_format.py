@@ -9,8 +9,8 @@ import numpy as np
 
 from ..checks import one_line
 from ..files import CheckpointError
-from ..pretrained.config import ACTIVATIONS, read_json
-from ..pretrained.weights import FILE, INDEX
+from ..models.config import ACTIVATIONS, read_json
+from ..models.weights import FILE, INDEX
 from ..runs.pretrained_run import FOLDER_FILES, KINDS, open_pretrained
 from ..text.extra import extra
 

@@ -7,15 +7,15 @@ import numpy as np
 from ..embedding import Embedding, OutputProjection
 from ..files import new_folder
 from ..layer_norm import LayerNorm
+from ..models.describe import check_same
+from ..models.gpt2 import tensors_of
+from ..models.weights import Undrawn, written
 from ..module import Parameter, leaves
 from ..positional_encoding import LearnedPositionalEncoding
-from ..pretrained.gpt2 import tensors_of
-from ..pretrained.weights import Undrawn, written
 from ..variants.embeddings import UnscaledEmbedding
 from ..variants.layer_options import layer_factory, set_eps
 from ..variants.models import LanguageModel
 from ..variants.pre_norm import PreNormEncoderLayer
-from .describe import check_same
 from .folder_format import activation_of, copied, read, recognises, write_folder
 
 __all__ = ["read", "recognises", "save_gpt2", "write"]

@@ -5,11 +5,11 @@ import json
 import numpy as np
 
 from ..layer_norm import LayerNorm
+from ..models.describe import build, check_same, sizes_of
+from ..models.marian import EPS, SHARED, layer_tensors
+from ..models.weights import written
 from ..module import leaves
-from ..pretrained.marian import EPS, SHARED, layer_tensors
-from ..pretrained.weights import written
 from ..transformer import Transformer
-from .describe import build, check_same, sizes_of
 from .folder_format import activation_of, copied, read, recognises, write_folder
 
 __all__ = ["read", "recognises", "write"]

@@ -14,12 +14,12 @@ from pathlib import Path
 
 import numpy as np
 
-from ..pretrained.weights import FILE, File, as_checkpoint_error
+from ..models.describe import describe
+from ..models.layout import check_shapes, to_ours, to_theirs
+from ..models.weights import FILE, File, as_checkpoint_error
 from ..runs.open import KINDS
 from ..runs.text_run import VOCABULARY
-from .describe import describe
 from .folder_format import write_folder
-from .layout import check_shapes, to_ours, to_theirs
 
 FORMAT, VERSION = "aiayn_np torch", 1
 CONFIG = "config.json"

@@ -9,14 +9,14 @@ import numpy as np
 from ..checks import one_line
 from ..decoding.generation import generate
 from ..files import CheckpointError
-from ..pretrained.bert import Bert
-from ..pretrained.config import read_json
-from ..pretrained.filling import MASK
-from ..pretrained.gpt2 import GPT2
-from ..pretrained.llama import LLAMAS, load_llama
-from ..pretrained.marian import Marian
-from ..pretrained.tokenizer_files import TOKENIZER_FILES
-from ..pretrained.vocabularies import MARIAN_FILES
+from ..models.bert import Bert
+from ..models.config import read_json
+from ..models.filling import MASK
+from ..models.gpt2 import GPT2
+from ..models.llama import LLAMAS, load_llama
+from ..models.marian import Marian
+from ..models.tokenizer_files import TOKENIZER_FILES
+from ..models.vocabularies import MARIAN_FILES
 from ..training.loss import LabelSmoothedCrossEntropy
 from ..transformer import Transformer
 from .one_text import OneTextRun

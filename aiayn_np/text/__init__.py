@@ -3,7 +3,6 @@
     pairs.py        reads sentence pairs; an error names the file and the line
     corpus.py       the pairs for training and for validation
     vocabulary.py   byte-pair encoding, one vocabulary for both languages
-    cutting.py      the rules by which a vocabulary cuts a line, as plain data
     batches.py      batches of pairs of similar length, with about equal numbers of tokens
     task.py         translation as a task: lines to ids, ids to lines
     measures.py     the record of a step, and the validation loss
@@ -12,8 +11,7 @@
     bleu.py         BLEU and chrF: how close translations come to those of a human
     presets.py      sizes that fit a laptop, and the paper's sizes
     pictures.py     loss and BLEU against steps; the attention of a translation
-    number_words.py a small corpus that comes with the library
-    chinese_phrases.py  another: numbers, dates and times in Chinese
+    columns.py      the columns that a text takes in a terminal
     extra.py        imports the packages that only an extra needs
 
 The run of a training on text is runs/text_run.py. SentencePiece learns the byte-pair encoding, and
@@ -23,12 +21,10 @@ Public names, by the file that defines them:
 
     batches       Batches, arrays
     bleu          Score, bleu, check_tokenizer, chrf, tokenizer_for
-    chinese_phrases  chinese_phrases, ordinal, write_chinese_phrases
+    columns       flush_left, width
     corpus        Corpus
-    cutting       rules_of
     extra         extra, install_command
     measures      TextProgress, WordsProgress, loss_on
-    number_words  digest, number_words, write_number_words
     pairs         decoded, digest_of, read_lines
     pictures      plot_text_training, plot_translation, plot_words_training
     task          TextTask, encoded, longest

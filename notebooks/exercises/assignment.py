@@ -28,7 +28,7 @@ from build import (
     text_of,
 )
 
-from aiayn_np.exercises.language import say, speaking
+from aiayn_course.exercises.language import say, speaking
 
 AFTER = r"# %% \[markdown\]\n# ## (?:Is it right\?|写对了吗？)"  # the class: what students run themselves
 POINTS = 1  # for each class or function

@@ -8,7 +8,7 @@
 A source is a script in the "percent" format of jupytext, and the Chinese text of it is Markdown
 (`notebooks/chinese.py` says in which form). The solution of an exercise stands between the lines
 `### solution: what is missing` and `### end`. A student's file has an error there that says so, and
-gets two cells in front: what the exercise is, from `aiayn_np.exercises.EXERCISES`, and the one that
+gets two cells in front: what the exercise is, from `aiayn_course.exercises.EXERCISES`, and the one that
 installs the package on a hosted notebook service, as that of a lesson does. Its notebook has not been run.
 """
 
@@ -17,9 +17,9 @@ import re
 import sys
 from pathlib import Path
 
-from aiayn_np.exercises import EXERCISES
-from aiayn_np.exercises.exercise import SUBJECTS
-from aiayn_np.exercises.language import say, speaking
+from aiayn_course.exercises import EXERCISES
+from aiayn_course.exercises.exercise import SUBJECTS
+from aiayn_course.exercises.language import say, speaking
 
 FOLDER = Path(__file__).parent
 sys.path.append(str(FOLDER.parent))

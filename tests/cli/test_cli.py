@@ -16,8 +16,8 @@ import pytest
 from same_run import assert_same_run, with_blank_pictures
 from trained import alignment_scores
 
+from aiayn_course.cli.main import main, parsed
 from aiayn_np import CopyTask, Progress, attention_maps, beam_search, trace
-from aiayn_np.cli.main import main, parsed
 from aiayn_np.cli.progress import Reporter, shown
 from aiayn_np.cli.train import shared_run
 from aiayn_np.runs.open import open_run
@@ -344,7 +344,8 @@ def terminal(monkeypatch):
 def test_what_takes_long_has_a_bar(monkeypatch, tmp_path, blank_pictures):
     """On a terminal: a bar for each training of `zoo --train`, and two for `animate`."""
     screen = terminal(monkeypatch)
-    monkeypatch.setattr("aiayn_np.zoo.learning.learn", lambda *_, **options: iter(range(700)))
+    monkeypatch.setattr("aiayn_course.lab.zoo.learning.learn",
+                        lambda *_, **options: iter(range(700)))
     assert main(["zoo", "3", "--train"]) == 0
     assert "no bug planted, seed 3: " in screen.getvalue()
     assert "/700" in screen.getvalue()

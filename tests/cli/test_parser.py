@@ -6,9 +6,12 @@ import shlex
 
 import pytest
 
+from aiayn_course.cli.main import COMMANDS as COURSE
+from aiayn_course.cli.main import parsed, parser
 from aiayn_np.cli.options import RARE
-from aiayn_np.cli.parser import COMMANDS, parsed, parser
+from aiayn_np.cli.parser import COMMANDS as PAPER
 
+COMMANDS = (*PAPER, *COURSE)
 NAMES = [name for name, *_ in COMMANDS]
 EXAMPLES = [shlex.split(line, comments=True)[1:]
             for *_, examples in COMMANDS for line in examples.strip().splitlines()]

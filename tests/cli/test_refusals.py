@@ -12,7 +12,7 @@ import pytest
 from same_run import TINY
 from sentences import options
 
-from aiayn_np.cli.main import main
+from aiayn_course.cli.main import main
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="pipes, limits and locales are POSIX")
 
@@ -144,6 +144,6 @@ def test_ctrl_c_while_the_options_are_read_is_an_interruption(monkeypatch, capsy
     def interrupted(argv):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("aiayn_np.cli.main.parsed", interrupted)
+    monkeypatch.setattr("aiayn_course.cli.main.parsed", interrupted)
     assert main(["check"]) == 1
     assert capsys.readouterr().err == "aiayn-np: error: interrupted\n"

@@ -5,11 +5,11 @@ import re
 import pytest
 from same_run import TINY, without_pictures
 
-from aiayn_np.cli.main import main
+from aiayn_course.cli.main import main
 from aiayn_np.cli.why import sentence, table
-from aiayn_np.exercises.language import width
 from aiayn_np.reading import shares
 from aiayn_np.runs.open import open_run
+from aiayn_np.text.columns import width
 
 
 @pytest.fixture(scope="module")

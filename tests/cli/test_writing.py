@@ -5,7 +5,7 @@ import json
 import pytest
 from same_run import TINY
 
-from aiayn_np.cli.main import main
+from aiayn_course.cli.main import main
 
 OLD = b"what was there before"
 

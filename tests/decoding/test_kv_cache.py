@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from random_parameters import all_random
 
+from aiayn_course.lab.zoo import BUGS
 from aiayn_np import (
     DecoderLayer,
     Dropout,
@@ -30,7 +31,6 @@ from aiayn_np.variants.memory_efficient import MemoryEfficientAttention
 from aiayn_np.variants.norms import BatchNorm, RMSNorm
 from aiayn_np.variants.pre_norm import PreNormDecoderLayer, PreNormEncoderLayer
 from aiayn_np.variants.scoring import DotScore, ScoredAttention
-from aiayn_np.zoo import BUGS
 
 
 class RMSEncoderLayer(PreNormEncoderLayer):
@@ -303,7 +303,7 @@ def test_ended_sequences_leave_the_batch(rng, monkeypatch):
 @pytest.mark.parametrize(("B", "at_least"), [(1, 2), (16, 6)])
 def test_it_is_faster(B, at_least, rng):
     """Length 128: measured 2.9 and 15 times."""
-    from aiayn_np.experiments.measuring import STEADY, seconds
+    from aiayn_course.lab.measuring import STEADY, seconds
 
     model = Transformer(32, N=2, d_model=64, d_ff=256, h=4, max_len=130, rng=rng).astype(np.float32)
     src = rng.integers(3, 32, (B, 128))

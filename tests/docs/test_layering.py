@@ -8,6 +8,7 @@ import pytest
 from imports import circles, imported, imports_of, module_name, nodes_in
 
 ROOT = Path(__file__).parents[2] / "aiayn_np"
+COURSE = Path(__file__).parents[2] / "aiayn_course"
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 PROTOCOL = {"module", "checks", "reductions", "structure"}
 LAYERS = {
@@ -27,17 +28,18 @@ ROOMS = {
     "plotting": {"layers", "files", "decoding", "training"},
     "text": {"layers", "files", "decoding", "training", "plotting"},
     "runs": {"layers", "files", "variants", "optimizers", "decoding", "training", "plotting",
-             "text", "pretrained"},
-    "pretrained": {"layers", "files", "variants", "text"},
-    "interop": {"layers", "files", "variants", "decoding", "text", "runs", "pretrained"},
-    "experiments": {"layers", "files", "variants", "decoding", "training", "plotting", "reading",
-                    "text"},
-    "zoo": {"layers", "variants", "decoding", "training", "proofs", "plotting", "experiments"},
-    "exercises": {"layers", "files", "decoding", "training", "proofs", "zoo"},
+             "text", "models"},
+    "models": {"layers", "files", "variants", "text"},
+    "interop": {"layers", "files", "variants", "text", "runs", "models"},
+}
+# the same for the course, which may import each room of the paper
+COURSE_ROOMS = {
+    "data": set(), "drawings": set(), "page": set(), "lab": {"data"}, "exercises": {"lab"},
 }
 OUTSIDE = {  # third-party packages of a room, besides NumPy
-    "plotting": {"matplotlib", "PIL"}, "experiments": {"matplotlib"},
-    "training": {"threadpoolctl", "mpi4py"}, "cli": {"tqdm"}, "interop": {"torch", "safetensors"},
+    "plotting": {"matplotlib", "PIL"}, "lab": {"matplotlib"}, "drawings": {"matplotlib"},
+    "training": {"threadpoolctl", "mpi4py"}, "cli": {"tqdm"}, "models": {"torch", "safetensors"},
+    "interop": {"torch", "safetensors"},
 }
 
 
@@ -66,6 +68,22 @@ def test_a_room_imports_only_what_lies_below_it(graph):
     assert {module: rooms for module, rooms in wrong.items() if rooms} == {}
 
 
+def test_the_paper_never_imports_the_course():
+    for path in ROOT.rglob("*.py"):
+        names = imported(path, module_name(path.relative_to(ROOT)), "aiayn_np")
+        assert not [name for name in names if name.split(".")[0] == "aiayn_course"], path
+
+
+def test_a_room_of_the_course_imports_only_what_lies_below_it():
+    wrong = {}
+    for module, used in imports_of(COURSE, "aiayn_course").items():
+        room = module.split(".")[0]
+        if room not in ("", "__main__", "cli"):
+            rooms = {name.split(".")[0] for name in used} - {"", room}
+            wrong[module] = rooms - COURSE_ROOMS[room]
+    assert {module: rooms for module, rooms in wrong.items() if rooms} == {}
+
+
 @pytest.mark.parametrize("module", sorted(LAYERS | PROTOCOL))
 def test_a_layer_imports_the_protocol_and_layers(module, graph):
     assert graph[module] <= (PROTOCOL if module in PROTOCOL else LAYERS | PROTOCOL)
@@ -77,14 +95,15 @@ def test_nothing_but_the_start_imports_the_command_line(graph):
             assert "cli" not in {room_of(name) for name in used}, module
 
 
-@pytest.mark.parametrize(("folder", "package"), [(ROOT, "aiayn_np"), (BENCHMARKS, None)])
+@pytest.mark.parametrize(("folder", "package"), [
+    (ROOT, "aiayn_np"), (COURSE, "aiayn_course"), (BENCHMARKS, None)])
 def test_there_is_no_circle(folder, package):
     assert circles(imports_of(folder, package)) == []
 
 
 def test_only_open_py_knows_the_kinds_of_runs():
     """Everything else asks the run for what it needs: its `command`, its `batch`, its `measure`."""
-    for path in ROOT.rglob("*.py"):
+    for path in [*ROOT.rglob("*.py"), *COURSE.rglob("*.py")]:
         for call in nodes_in(path.read_text(encoding="utf-8"), ast.Call):
             if ast.unparse(call.func) == "isinstance":
                 kinds = {name.id for name in ast.walk(call.args[1]) if isinstance(name, ast.Name)}
@@ -100,9 +119,10 @@ def test_the_top_of_the_package_is_section_3():
 
 
 def test_third_party_packages_are_those_of_the_room():
-    own, wrong = {"aiayn_np", "numpy", *sys.stdlib_module_names}, {}
-    for path in ROOT.rglob("*.py"):
-        module = module_name(path.relative_to(ROOT))
-        names = {name.split(".")[0] for name in imported(path, module, "aiayn_np")}
+    own, wrong = {"aiayn_np", "aiayn_course", "numpy", *sys.stdlib_module_names}, {}
+    for path in [*ROOT.rglob("*.py"), *COURSE.rglob("*.py")]:
+        package, *parts = path.relative_to(ROOT.parent).parts
+        module = module_name(Path(*parts))
+        names = {name.split(".")[0] for name in imported(path, module, package)}
         wrong[module] = names - own - OUTSIDE.get(room_of(module), set())
     assert {module: names for module, names in wrong.items() if names} == {}

@@ -7,7 +7,7 @@ import sys
 import pytest
 from pages import EVERY_PAGE, ROOT, blocks, committed
 
-from aiayn_np.cli.main import parsed
+from aiayn_course.cli.main import parsed
 
 sys.path.append(str(ROOT / "docs"))
 
@@ -51,5 +51,7 @@ def test_every_script_that_a_page_runs_exists(page):
 
 def test_the_page_on_the_house_names_every_room():
     page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-    named = set(re.findall(r"^\| `(\w+)/` \|", page, re.MULTILINE))
-    assert named == set(draw_rooms.rooms()) - {"layers"}
+    paper, course = (set(re.findall(r"^\| `(\w+)/` \|", part, re.MULTILINE))
+                     for part in page.split("The course has these rooms."))
+    assert paper == set(draw_rooms.rooms()) - {"layers"}
+    assert course == {path.parent.name for path in ROOT.glob("aiayn_course/*/__init__.py")}

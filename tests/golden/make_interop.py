@@ -20,7 +20,7 @@ def computed():
     """{kind: {array name: array}}; "config" is JSON."""
     from same_model import KINDS, batch, model_of, theirs
 
-    from aiayn_np.interop import to_torch
+    from aiayn_np.models import to_torch
 
     found = {}
     for i, kind in enumerate(KINDS):

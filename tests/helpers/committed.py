@@ -4,7 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from aiayn_np.experiments.experiment import AGREES
+from aiayn_course.lab.experiment import AGREES
 
 FIGURES = Path(__file__).parents[2] / "figures"
 REPEATS = 1e-3  # relative; early in training a committed loss comes out again within this
@@ -18,7 +18,8 @@ def committed(experiment):
 
 def measured_again(experiment, folder):
     """What `aiayn-np figures` finds now, in its own program, with one thread."""
-    command = [sys.executable, "-m", "aiayn_np", "figures", experiment.name, "--out", str(folder)]
+    command = [sys.executable, "-m", "aiayn_course", "figures", experiment.name,
+               "--out", str(folder)]
     subprocess.run(command, check=True, capture_output=True)
     return experiment.load(folder)
 

@@ -7,8 +7,8 @@ import subprocess
 import numpy as np
 
 import aiayn_np.transformer
+from aiayn_course.page import live
 from aiayn_np import Transformer, causal
-from aiayn_np.plotting import live
 from aiayn_np.proofs.probing import randomise
 from aiayn_np.variants.choices import CHOICES, keywords
 

@@ -60,7 +60,7 @@ def module_classes():
     The attentions of the KV cache are none: they have the layers of another one, and no backward.
     """
     for found in pkgutil.walk_packages(aiayn_np.__path__, "aiayn_np."):
-        if not found.name.endswith("__main__") and ".interop." not in found.name:  # PyTorch's
+        if not found.name.endswith("__main__") and not found.name.endswith(".torch_module"):
             importlib.import_module(found.name)
     classes, new = set(), [Module]
     while new:

@@ -14,7 +14,7 @@ import os
 import signal
 import sys
 
-from aiayn_np.cli.main import main
+from aiayn_course.cli.main import main
 from aiayn_np.runs.run import Run
 from aiayn_np.training.ranks import SharedGradient
 

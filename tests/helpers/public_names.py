@@ -1,7 +1,8 @@
 """The public names of the package: functions and classes that something outside of their room uses.
 
-A room is a folder of the package. Its users are other rooms, the package's own `__init__.py`, the
-lessons, the benchmarks and the scripts in docs/. The files are parsed and not imported.
+A room is a folder of a package. Its users are other rooms, the package's own `__init__.py`, the
+other package, the lessons, the benchmarks and the scripts in docs/. The files are parsed and not
+imported.
 """
 
 import ast
@@ -10,14 +11,15 @@ from pathlib import Path
 from imports import imported, module_name, parsed
 
 ROOT = Path(__file__).parents[2]
-OUTSIDE = ("benchmarks", "docs", "notebooks")
+OUTSIDE = ("aiayn_np", "aiayn_course", "benchmarks", "docs", "notebooks")
 
 
 def public_names(package=ROOT / "aiayn_np", outside=tuple(ROOT / name for name in OUTSIDE)):
     """{(module, name): definition in the syntax tree} of all public functions and classes."""
     files = {module_name(path.relative_to(package.parent)): path for path in package.rglob("*.py")}
     users = [(path, name) for name, path in files.items()]
-    users += [(path, "") for folder in outside for path in folder.rglob("*.py")]
+    users += [(path, "") for folder in outside if folder != package
+              for path in folder.rglob("*.py")]
     found = {}
     for path, user in users:
         for full in imported(path, user, None):

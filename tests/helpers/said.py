@@ -11,14 +11,14 @@ from pathlib import Path
 
 import numpy as np
 
-from aiayn_np import exercises
-from aiayn_np.exercises import EXERCISES, language
-from aiayn_np.exercises.checking import changes, comparing, errors, questions
-from aiayn_np.exercises.checking.function_check import FunctionCheck
-from aiayn_np.exercises.checking.layer_check import SIZES
-from aiayn_np.exercises.exercise import SUBJECTS
-from aiayn_np.exercises.mystery import models
-from aiayn_np.zoo import BUGS
+from aiayn_course import exercises
+from aiayn_course.exercises import EXERCISES, language
+from aiayn_course.exercises.checking import changes, comparing, errors, questions
+from aiayn_course.exercises.checking.function_check import FunctionCheck
+from aiayn_course.exercises.checking.layer_check import SIZES
+from aiayn_course.exercises.exercise import SUBJECTS
+from aiayn_course.exercises.mystery import models
+from aiayn_course.lab.zoo import BUGS
 
 FOLDER = Path(exercises.__file__).parent
 FILES = [*sorted(FOLDER.rglob("*.py")), FOLDER.parent / "cli" / "grade.py"]

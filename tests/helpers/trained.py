@@ -5,8 +5,8 @@ import functools
 
 import numpy as np
 
+from aiayn_course.lab.claims.head_jobs import cross_attention_heads, job_scores
 from aiayn_np import CopyTask, ReverseTask, SortTask, Transformer, train
-from aiayn_np.experiments.claims.head_jobs import cross_attention_heads, job_scores
 
 HALF = 110  # steps after which some answers are right and some wrong
 TASKS = {"copy": CopyTask, "reverse": ReverseTask, "sort": SortTask}

@@ -46,14 +46,14 @@ def test_the_wheel_is_light_and_carries_lessons_and_results(wheel):
     print(f"{wheel.name}: {wheel.stat().st_size / 1e6:.1f} MB")
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
-    data = {name.removeprefix("aiayn_np/_data/") for name in names if "/_data/" in name}
+    data = {name.removeprefix("aiayn_course/_data/") for name in names if "/_data/" in name}
     results = {f"figures/{path.name}" for path in ROOT.glob("figures/*.json")}
     lessons = {path.relative_to(ROOT).as_posix() for path in (ROOT / "notebooks").rglob("*.ipynb")}
     about = {"LICENSE", "docs/symbols.md", "docs/zh/symbols.md"}
     assert results | lessons | about <= data
-    code = {path.relative_to(ROOT).as_posix() for path in (ROOT / "aiayn_np").rglob("*.py")}
+    code = {path.relative_to(ROOT).as_posix() for path in ROOT.glob("aiayn_*/**/*.py")}
     assert code == {name for name in names if name.endswith(".py") and "/_data/" not in name}
-    assert "aiayn_np/exercises/chinese.json" in names
+    assert "aiayn_course/exercises/chinese.json" in names
     assert not [name for name in names if re.search("^(tests|notebooks|docs)/|pycache", name)]
 
 

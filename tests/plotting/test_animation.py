@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from aiayn_course.cli.main import main
 from aiayn_np import ReverseTask, Transformer, attention_maps
-from aiayn_np.cli.main import main
 from aiayn_np.plotting import animation
 from aiayn_np.plotting.animation import animate, record
 from aiayn_np.plotting.figures import CMAP

@@ -5,10 +5,10 @@ import os
 
 import pytest
 
+from aiayn_course import drawings
+from aiayn_course.data.number_words import write_number_words
+from aiayn_course.drawings import save_drawings
 from aiayn_np.files import new_folder, replacing
-from aiayn_np.plotting import drawings
-from aiayn_np.plotting.drawings import save_drawings
-from aiayn_np.text.number_words import write_number_words
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="links, FIFOs and devices are POSIX")
 

@@ -19,8 +19,8 @@ import pytest
 from test_checkpoint import build, everything
 from test_checkpoint import run as go_on
 
+from aiayn_course.cli.main import main
 from aiayn_np import CheckpointError, load_checkpoint, save_checkpoint
-from aiayn_np.cli.main import main
 from aiayn_np.runs.checkpoint import read_checkpoint
 from aiayn_np.runs.open import open_run
 from aiayn_np.runs.run import Run

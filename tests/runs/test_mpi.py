@@ -208,7 +208,7 @@ def test_without_mpi4py_nothing_is_trained(tmp_path):
     (tmp_path / "mpi4py.py").write_text("raise ImportError('No module named mpi4py')")
     argv = ["train", "copy", *TINY, "--out", tmp_path / "run", "--steps", "2"]
     program = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); sys.argv[1:1] = []; " \
-              "from aiayn_np.cli.main import main; raise SystemExit(main(sys.argv[1:]))"
+              "from aiayn_course.cli.main import main; raise SystemExit(main(sys.argv[1:]))"
     code, _, err = ended(started(3, "-c", program, *argv))
     assert code == 2
     assert "aiayn-np: error: mpiexec has started 3 processes" in err

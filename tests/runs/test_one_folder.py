@@ -11,8 +11,8 @@ import pytest
 from same_run import TINY
 from sentences import options
 
+from aiayn_course.cli.main import main
 from aiayn_np import CheckpointError, Transformer, load_checkpoint, save_checkpoint
-from aiayn_np.cli.main import main
 from aiayn_np.cli.train import free_folder
 from aiayn_np.runs.open import open_run
 from aiayn_np.runs.text_run import TextRun

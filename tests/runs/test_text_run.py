@@ -17,7 +17,7 @@ from sentences import options, sentences, write
 from threadpoolctl import threadpool_limits
 from threads import now
 
-from aiayn_np.cli.main import main
+from aiayn_course.cli.main import main
 from aiayn_np.module import leaves
 from aiayn_np.runs import estimates
 from aiayn_np.runs.checkpoint import read_checkpoint

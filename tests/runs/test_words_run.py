@@ -11,8 +11,8 @@ import pytest
 from grammar import grammar, write_grammar
 from same_run import assert_same_run
 
+from aiayn_course.cli.main import main
 from aiayn_np import Softmax
-from aiayn_np.cli.main import main
 from aiayn_np.cli.parser import parsed
 from aiayn_np.cli.train import new_run
 from aiayn_np.decoding.generation import GrowingText, perplexity, start_generation

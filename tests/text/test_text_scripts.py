@@ -6,7 +6,7 @@ import pytest
 from scripts import SCRIPTS, pairs_of
 from sentences import SMALL, write
 
-from aiayn_np.cli.main import main
+from aiayn_course.cli.main import main
 from aiayn_np.runs.checkpoint import read_checkpoint
 from aiayn_np.text import bleu as scoring
 from aiayn_np.text.bleu import bleu, chrf, tokenizer_for

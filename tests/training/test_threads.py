@@ -5,8 +5,8 @@ import pytest
 from threadpoolctl import threadpool_limits
 from threads import now
 
+from aiayn_course.lab.learning import learn
 from aiayn_np import CopyTask, Transformer, train
-from aiayn_np.experiments.learning import learn
 from aiayn_np.plotting.animation import record
 from aiayn_np.training.threads import VARIABLES, blas_threads, user_threads
 

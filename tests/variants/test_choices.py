@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from aiayn_course.cli.main import main
 from aiayn_np import Transformer
-from aiayn_np.cli.main import main
 from aiayn_np.runs.open import open_run
 from aiayn_np.variants.choices import CHOICES, keywords
 

@@ -1,7 +1,7 @@
 # %%
 import numpy as np
 
-from aiayn_np.exercises import check, train_with
+from aiayn_course.exercises import check, train_with
 
 # %% [markdown]
 # ## What to write

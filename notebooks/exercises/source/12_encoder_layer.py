@@ -1,8 +1,8 @@
 # %%
 import numpy as np  # noqa: F401, for your trials
 
+from aiayn_course.exercises import check, train_with
 from aiayn_np import AddNorm, Cache, Module, MultiHeadAttention, PositionwiseFeedForward
-from aiayn_np.exercises import check, train_with
 
 # %% [markdown]
 # ## What to write

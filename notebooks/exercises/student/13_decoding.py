@@ -27,8 +27,8 @@ if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service
 # %%
 import numpy as np
 
+from aiayn_course.exercises import check, train_with
 from aiayn_np import not_padding
-from aiayn_np.exercises import check, train_with
 
 # %% [markdown]
 # ## What to write

@@ -35,8 +35,8 @@ import math
 
 import numpy as np  # noqa: F401, 供你试验用
 
+from aiayn_course.exercises import check, train_with
 from aiayn_np import Cache, Mask, Module, Softmax
-from aiayn_np.exercises import check, train_with
 
 # %% [markdown]
 # ## 要写什么

@@ -35,8 +35,8 @@ import math
 
 import numpy as np
 
+from aiayn_course.exercises import check, train_with
 from aiayn_np import Cache, Module, Parameter
-from aiayn_np.exercises import check, train_with
 
 # %% [markdown]
 # ## 要写什么

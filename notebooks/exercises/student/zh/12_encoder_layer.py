@@ -33,8 +33,8 @@ os.environ.setdefault("AIAYN_LANG", "zh")  # 检验报告用中文
 # %%
 import numpy as np  # noqa: F401, 供你试验用
 
+from aiayn_course.exercises import check, train_with
 from aiayn_np import AddNorm, Cache, Module, MultiHeadAttention, PositionwiseFeedForward
-from aiayn_np.exercises import check, train_with
 
 # %% [markdown]
 # ## 要写什么

@@ -15,6 +15,15 @@
 # %%
 import numpy as np
 
+from aiayn_course.exercises.mystery import (
+    STATEMENTS,
+    TASK,
+    guess,
+    hint,
+    mystery,
+    randomise,
+    reveal,
+)
 from aiayn_np import (
     Parameter,
     assert_causal,
@@ -24,15 +33,6 @@ from aiayn_np import (
     check_gradients,
     plot_attention,
     trace,
-)
-from aiayn_np.exercises.mystery import (
-    STATEMENTS,
-    TASK,
-    guess,
-    hint,
-    mystery,
-    randomise,
-    reveal,
 )
 from aiayn_np.training.loss import ModelLoss
 

@@ -1,0 +1,6 @@
+"""The course and the laboratory around `aiayn_np`: exercises, claims, planted bugs, the live page.
+
+Nothing in `aiayn_np` imports this package.
+"""
+
+PACKAGES = ("aiayn_np", "aiayn_course")  # whose names a planted bug replaces, and the check knows

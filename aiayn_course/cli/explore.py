@@ -1,0 +1,36 @@
+"""The command `explore`: a page that runs a trained model in the browser."""
+
+from aiayn_np.cli.common import UsageError, add_run, note, opened
+from aiayn_np.cli.look import source_of
+from aiayn_np.cli.writing import add_out, check_file
+
+
+def add_explore_options(parser):
+    """Add the options of `explore`."""
+    add_run(parser)
+    parser.add_argument("sequence", nargs="*",
+                        help='such as "3 1 4", or a sentence; none: some of the test set')
+    add_out(parser, "--out", "file of the page (default: RUN/explore.html)")
+    parser.add_argument("--title", default="", help="heading (default: what the model does)")
+    parser.add_argument("--lessons", default="", metavar="ADDRESS",
+                        help="address of the lessons' pages, for links; its folder zh has the"
+                             " Chinese ones (default: no links)")
+
+
+def explore_command(args):
+    """Write the page that runs the model, and print its path."""
+    from ..page.live import NotRunnable
+    from ..page.live_page import most_telling_first, write_live_page
+
+    run = opened(args.run)
+    sources = ([source_of(run, text) for text in args.sequence]
+               or most_telling_first(run, run.test_sources(20)))
+    path = args.out or args.run / "explore.html"
+    check_file("--out", path, ".html", ".htm", force=args.force)
+    try:
+        print(write_live_page(run, path, sources, title=args.title, lessons=args.lessons))
+        note("open it in a browser")
+    except NotRunnable as error:
+        raise UsageError(f"no page can run this model: {error}; `aiayn-np attend {args.run}` draws"
+                         " its attention") from None
+    return 0

@@ -1,0 +1,65 @@
+"""The three pages to which the lessons send their reader: small models, trained and shown."""
+
+import argparse
+import tempfile
+from pathlib import Path
+
+from aiayn_np.cli.common import UsageError, opened
+from aiayn_np.cli.options import add_train_options
+from aiayn_np.cli.train import train_command
+from aiayn_np.text.extra import extra
+
+from ..data.number_words import number_words, write_number_words
+
+PAGES = ("copy", "reverse", "number_words")
+MINUTES = 4  # that the training takes at most, on two cores
+STATES = 4  # states of the training in a page: the beginning, and three on the way
+MOST = 5_000_000  # bytes of a page: it can be mailed
+TITLES = {"number_words": {"en": "This model *translates* German number words into English",
+                           "zh": "这个模型把德语数词*译成英语*"}}
+SENTENCES = ["zwei hundert drei", "vier hundert sieben und zwanzig",
+             "drei und zwanzig tausend vier hundert zwölf", "neunzehn"]
+
+
+def train_options(folder: Path) -> dict[str, list[str]]:
+    """Return the options of `train` for each page. The pairs of number words go to a folder."""
+    training, validation, *_ = write_number_words(folder)
+    text = ["text", "--preset", "numbers", "--pairs", str(training), "--validation-pairs",
+            str(validation)]
+    return dict(zip(PAGES, (["copy"], ["reverse"], text), strict=True))
+
+
+def answers() -> dict[str, str]:
+    """Return {German: English} for all numbers below 1000."""
+    pairs = [pair for pairs in number_words() for pair in pairs]
+    return {german: english for german, english in pairs if "tausend" not in german}
+
+
+def make_pages(out: Path, lessons: str = "") -> None:
+    """Train the models and write their pages into a folder; lessons: as in `live_page`.
+
+    Raises UsageError for a page that is too large to be mailed, ImportError before any training if
+    the extra `text` is not there, and KeyboardInterrupt when a training was interrupted.
+    """
+    from ..page.live_page import most_telling_first, write_live_page
+
+    for package in ("sentencepiece", "sacrebleu"):                     # for the number words
+        extra(package)
+    parser = argparse.ArgumentParser()
+    add_train_options(parser)
+    out.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as name:
+        for page, options in train_options(Path(name) / "pairs").items():
+            kept = [*options, "--keep-states", "--out", f"{name}/{page}"]
+            if train_command(parser.parse_args(kept)):
+                raise KeyboardInterrupt
+            run = opened(Path(name) / page)
+            sources = [run.task.source(text) for text in SENTENCES] if page == "number_words" else (
+                run.test_sources(20))
+            path = write_live_page(run, out / f"{page}.html", most_telling_first(run, sources),
+                                   lessons=lessons, title=TITLES.get(page, ""), most_states=STATES,
+                                   answers=answers() if page == "number_words" else None)
+            if path.stat().st_size > MOST:
+                raise UsageError(f"{path} must have at most {MOST:,} bytes, got"
+                                 f" {path.stat().st_size:,}")
+            print(path)

@@ -1,0 +1,58 @@
+"""Exercises that tell you why you are wrong: write a layer, `check` it, train with it.
+
+    >>> from aiayn_course.exercises import EXERCISES, check
+    >>> EXERCISES["layer norm"].objects
+    ['LayerNorm']
+
+A student writes the class or function of an exercise under its name and calls
+``print(check(LayerNorm))``. The report is true if everything is right. Otherwise it shows where the
+numbers part and asks a question; hints name the cause. ``train_with(LayerNorm)`` then trains
+the Transformer with the student's layer. The files to fill in are in notebooks/exercises.
+
+    exercise, topics/                  what the exercises are: cases, right formulas, known mistakes
+    checker, report, example, page     check, and what it returns, as text and as a page
+    asking, questions, measuring       what a report asks, from what was measured; the hints
+    tracing                            the line where it shows, in the student's names
+    layer_check, function_check        what is tried, in which order
+    trial, calling                     one case; calling the student's code
+    comparing, shapes                  what a difference looks like
+    errors, operands, turning          what an error means, and what stands in its line
+    changes, operators, free           changes of the right formula, also with numbers to solve for
+    diagnosis                          which of them explains an answer
+    plug_in, scripted                  the student's parts in the real model; a model for decoding
+    grading, submissions, names, table a table for a folder of answers (`aiayn-np grade`)
+    feedback, honesty                  what students get back; what is not a student's own
+    sandbox, answer                    grading one answer in a process of its own, with limits
+    language, chinese.json             the language of all that is said
+    editions                           the student edition of a lesson (`aiayn-np lessons`)
+    mystery/                           broken models, for notebooks/exercises/find_the_bug.ipynb
+
+An explanation is a change of the right formula that gives the student's numbers in every case.
+``check`` compares results. It cannot see how they came about: it refuses the library's own classes,
+but not an answer that calls them.
+
+Public names, by the file that defines them:
+
+    checker        check
+    plug_in        train_with, TrainingReport
+    report         Report, Row, wrapped
+    exercise       Exercise
+    language       say, say_name, speaking, spoken
+    editions       student_edition, asks, exercises_of
+    grading        grade, totals, commonest, write_csv
+    names          pseudonyms
+    table          csv_bytes
+    feedback       write_feedback, write_results
+    honesty        alike
+    models         mystery, guess, hint, reveal
+"""
+
+from . import topics  # noqa: F401, its files fill EXERCISES and SUBJECTS
+from .checking.checker import check
+from .checking.report import Report, Row
+from .exercise import EXERCISES, Exercise
+from .plug_in import TrainingReport, train_with
+
+__all__ = [
+    "EXERCISES", "Exercise", "Report", "Row", "TrainingReport", "check", "train_with",
+]

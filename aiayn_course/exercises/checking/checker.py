@@ -1,0 +1,138 @@
+"""Check whether a student's class or function is right, and say why it is not."""
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from aiayn_course import PACKAGES
+from aiayn_np.module import Module
+
+from ..exercise import SUBJECTS
+from ..language import say, speaking
+from .asking import sentence, told
+from .calling import Stop
+from .function_check import FunctionCheck
+from .layer_check import LayerCheck
+from .report import Report
+
+CHECKS: dict[str, Any] = {"layer": LayerCheck, "function": FunctionCheck}
+
+
+def check(student: type | Callable, *, hint: int = 0, verbose: bool = False, seed: int = 0,
+          language: str | None = None) -> Report:
+    """Check one class or function of an exercise, show what is wrong, and ask what leads to it.
+
+    Parameters
+    ----------
+    student : the function, or the class itself and not an object of it. The exercise is found by
+        its name, or by the name that the student's file assigns it to
+    hint : 1 adds the likely cause to the report, 2 the code, 3 the derivation
+    verbose : True shows every tensor, the cause and the code at once
+    seed : for the random numbers of the cases
+    language : of the report, "en" or "zh"; None: the one that AIAYN_LANG or the locale names
+
+    Returns
+    -------
+    Report, true if everything is right; ``print`` shows it
+
+    Raises
+    ------
+    TypeError if `student` is no class or function; ValueError if its name belongs to no exercise,
+    or if there is no such hint or language
+    """
+    with speaking(language):
+        report = checked(subject_of(student), student, seed, hint)
+        report.verbose = verbose
+        return report
+
+
+@np.errstate(all="ignore")                                             # a change may do anything
+def checked(subject, student, seed, hint=0):
+    """Return the Report of a check, in the user's language."""
+    if hint not in range(4):
+        raise ValueError(say("hint must be one of 1 to 3, or 0 for none, got {number}",
+                             number=hint))
+    checking = CHECKS[subject.kind](subject, student, seed)
+    try:
+        must_be_the_students(subject, student)
+        must_have_the_defaults(subject, student)
+        checking.run()
+    except Stop as stop:
+        return report_of_stop(subject, checking, stop, hint)
+    message = say("Everything agrees in {count} cases.", count=len(checking.cases))
+    return Report(subject.exercise.name, subject.name, True, "right", message,
+                  list(checking.rows.values()), where=message)
+
+
+def report_of_stop(subject, checking, stop, hint):
+    """Return the Report of what a Stop says."""
+    rows = checking.rows
+    for name in stop.tensor if isinstance(stop.tensor, list) else [stop.tensor]:
+        if name in rows:
+            rows[name].verdict = "WRONG"
+    for row in rows.values():
+        if stop.by_error and (row.tensor == "output") == (checking.stage == "forward"):
+            row.verdict = "stops"
+    said = told(subject, checking, stop)
+    return Report(subject.exercise.name, subject.name, False, stop.diagnosis,
+                  sentence(stop.message), list(rows.values()), stage=checking.stage,
+                  asked=hint, **said)
+
+
+def subject_of(student):
+    """Return the Subject that a class or function is an answer to."""
+    if not is_answer(student):
+        raise TypeError(say("student must be a class or function itself, got an object of {name}",
+                            name=type(student).__name__))
+    if (name := name_of(student)) not in SUBJECTS:
+        raise ValueError(say("student must be one of {names}, got {name}", name=name,
+                             names=", ".join(SUBJECTS)))
+    return SUBJECTS[name]
+
+
+def is_answer(thing):
+    """Tell whether a thing is a class or a function, also one that functools.partial made."""
+    return inspect.isclass(thing) or inspect.isfunction(getattr(thing, "func", thing))
+
+
+def name_of(student):
+    """Return the name of a class or function, or a name in SUBJECTS that its file assigned it to.
+
+    `causal = lambda T: ...` and `Softmax = MySoftmax` are answers, too.
+    """
+    inside = getattr(student, "func", student)
+    functions = filter(inspect.isfunction, [inside, *vars(student).values()])
+    scope = next((function.__globals__ for function in functions), {})
+    names = [name for name in SUBJECTS if scope.get(name) is student]
+    return inside.__name__ if inside.__name__ in SUBJECTS or not names else names[0]
+
+
+def must_be_the_students(subject, student):
+    """Raise a Stop if `student` is the package's own, or inherits a method that it must define."""
+    methods = [getattr(student, "func", student)]
+    if inspect.isclass(student):
+        wanted = [n for n, m in vars(subject.reference).items() if inspect.isfunction(m)]
+        methods += [owner(student, name) for name in wanted if hasattr(student, name)]
+    for method in methods:
+        if method is not Module and method.__module__.split(".")[0] in PACKAGES:
+            raise Stop("not yours", say("This is the {name} of aiayn_np, or inherits from it:"
+                       " hand in your own.", name=subject.name))
+
+
+def must_have_the_defaults(subject, student):
+    """Raise a Stop if an argument has a default value that is not that of the stub."""
+    right = inspect.signature(subject.reference).parameters
+    for name, argument in inspect.signature(student).parameters.items():
+        default, own = getattr(right.get(name), "default", argument.empty), argument.default
+        if argument.empty not in (default, own) and np.any(own != default):
+            raise Stop("another default", say(
+                "Without an argument {name}, {subject} takes {own}, and must take {default}. Leave"
+                " the first line as it is in the stub.", name=f"`{name}`", subject=subject.name,
+                own=own, default=default))
+
+
+def owner(student, name):
+    """Return the class that defines a method of the student's class."""
+    return next(c for c in student.__mro__ if name in vars(c))

@@ -1,0 +1,195 @@
+"""A teacher's sentences for the errors that Python and NumPy raise."""
+
+import re
+
+import numpy as np
+
+from aiayn_np.module import Cache, Module, Parameter
+
+from ..language import say
+from .shapes import NOT_SUMMED, shapes_that_do_not_fit
+
+SUM = ("Gradients of several inputs are added up. Each input needs its own: they need not be the"
+       " same array.")
+UNPACK = "A layer's forward returns two things: `y, cache = layer.forward(x)`."
+GRADIENTS = ("A backward returns one gradient for each array that its forward takes, and no cache:"
+             " that of an attention three, grad_Q, grad_K, grad_V; that of a linear map one.")
+OF_ARRAYS = "shape|ndim|dtype|T|mT|swapaxes|reshape|sum"
+SAID = (  # (what the error says, with the line it stops in; diagnosis, sentence)
+    (r"takes \d+ positional arguments? but|got multiple values for argument|unexpected keyword"
+     r" argument|missing \d+ required", "signature", "The first line must be that of the stub, with"
+     " self in front and with every argument under its name; and what is called must get what it"
+     " asks for."),
+    (r"name '(\w+)' is not defined", "unknown name", "{name} is not known here: what was computed"
+     " in forward comes from the cache, what belongs to the layer from self, and np and math from"
+     " an import at the top of the file."),
+    (r"'numpy.ndarray' object has no attribute.*`[^`]*\.backward\(", "not kept", "An array stands"
+     " in the place of a cache. A backward needs the cache that forward of the same part returned:"
+     " `y, cache = layer.forward(x)`."),
+    (rf"'(?!tuple|NoneType|Parameter)[\w.]+' object has no attribute '(\w+)'|KeyError: '?(\w+)"
+     rf"|'tuple' object has no attribute '(?!{OF_ARRAYS})(\w+)'", "not kept", "Nothing was kept"
+     " under the name {name}: backward finds in the cache what forward put into it, and in self"
+     " what __init__ put into it. A tuple has no names: unpack it."),
+    (r"Integers to negative integer powers", "integer power", "NumPy does not raise whole numbers"
+     " to a negative power: begin with a float, 10000.0, or float(step)."),
+    (r"(?:integer|AxisError|inhomogeneous|truth value).*`.*(?:np\.a?|(?<![\w.]))(max|min)\("
+     r"(?!.*axis)", "two arrays for one", "Entry by entry, the larger or smaller of two arrays is"
+     " np.{name}imum."),
+    (r"(?:broadcast|mismatch|not aligned).*`.*np\.dot\(|remapped shapes \[original",
+     "another product", "From three axes on np.dot is not @: it makes all pairs of matrices. Write"
+     " @, and X.mT for the last two axes swapped."),
+    (r"Attention\.backward .*broadcast.*`[^`]* \+", "wrong count", SUM),
+    (r"must be a boolean array.*got object", "None", "np.array(None) is no mask: pass None on as it"
+     " is."),
+    (r"allowed must have shape", "shapes", "The mask goes on as it is: its axes are laid beside"
+     " those of the scores, from the last one on."),
+    (r"matmul.*`.*(?:swapaxes|transpose|moveaxis)\(\d", "number of axes", "There may be any number"
+     " of axes in front: count those that are swapped from the end, -1 and -2."),
+    (r"has more dimensions than subscripts", "einsum", "`...` stands for all axes in front, and"
+     " einsum never sums over it: lay all positions one below another, x.reshape(-1, d_in), and"
+     " give them a letter."),
+    (r"grad_y must have the shape of y", "shapes", "What forward does is undone in reverse order:"
+     " what it split is merged, what it merged is split, and each gradient goes back where its"
+     " array came from."),
+    (r"unpack.*`[^`]*\.shape", "number of axes", "The input may have any number of axes in front:"
+     " take the sizes from the end, such as x.shape[-1]."),
+    (r"unpack", "not unpacked", "The names on the left are not as many as the things on the right."
+     f" {UNPACK} {GRADIENTS}"),
+    (r"axis -?\d+ is out of bounds|tuple index out of range|too many indices|must be 1- or 2-d"
+     r"|must be 2-d|1-dimensional", "number of axes", "There may be any number of axes in front:"
+     " count them from the end, -1, -2, and sum along the last one."),
+    (r"index \d+ is out of bounds.*`[^`]*\.m?T\b", "transposed", "An index picks rows, and the rows"
+     " of a transpose are the columns of the array: is .T needed here?"),
+    (r"index (\d+) is out of bounds for axis -?\d+ with size \1\b", "index", "The first index is 0,"
+     " so the last one is the length less 1: {name} is one too large."),
+    (r"index .*out of bounds for axis", "index", "The axis that is indexed is"
+     " another one: look which axis counts what."),
+    (r"truth value of an array", "if on an array", "`if` asks for one truth value, and an array has"
+     " many: choose with np.where, or ask .any() or .all()."),
+    (r"'NoneType' object", "None", "Something is None here: a bias that a layer does not have, an"
+     " option that was not given, or a function without `return`."),
+    (r"doesn't match the broadcast shape.*`[^=]*\.grad", "not summed", NOT_SUMMED),
+    (r"(?:matmul.*mismatch|not aligned).*`.*\.grad\b.*=.*(?:\.T\b|transpose\()",
+     "number of axes",
+     "X.T reverses all axes, so this is right for one matrix alone. The gradient of a parameter is"
+     " a sum over all positions of all sequences: lay them one below another first,"
+     " x.reshape(-1, x.shape[-1]), and grad_y too."),
+    (r"could not broadcast input array", "shapes", "What is written must have the shape of the"
+     " place that it is written into."),
+)
+NO_ARRAY = (  # what stands in the place of an array; diagnosis, sentence
+    (Parameter, "value forgotten", "A Parameter is no array: its numbers are in .value, as in"
+     " self.W.value, and its gradient in .grad."),
+    (Module, "layer for an array", "A layer is no array: call its forward, `y, cache ="
+     " layer.forward(x)`, or take its matrix, layer.W.value."),
+    (tuple, "not unpacked", UNPACK),
+    ((Cache, dict), "cache for an array", "A cache stands here in the place of an array. Take the"
+     " array out of it, or pass the cache that this function made itself."),
+)
+CACHES = NO_ARRAY[2:]
+
+PARTS = ("The backward of a part takes the gradient of its own output and the cache of its own"
+         " forward. What is unpacked comes in the order in which it was packed.")
+BEGINS = (  # what NumPy calls it, what it is
+    ("overflow encountered in exp", "with an overflow: exp of a number above 709 is inf"),
+    ("invalid value encountered in subtract", "with inf - inf, or -inf - -inf, which is nan"),
+    ("invalid value encountered in sqrt", "with the root of a negative number, which is nan"),
+    ("invalid value encountered in log", "with the logarithm of a negative number"),
+    ("divide by zero encountered in log", "with the logarithm of 0, which is -inf"),
+    (r"invalid value encountered in (scalar )?divide", "with 0 / 0, or inf / inf"),
+    ("invalid value encountered in multiply", "with 0 * inf, which is nan"),
+    ("divide by zero", "with a division by 0"),
+)
+
+
+def in_words(error):
+    """Return a phrase that names the operation in NumPy's error, such as "with a division by 0".
+
+    The phrase ends the sentence "It begins in line 7 …". An unknown error is quoted.
+    """
+    return next((say(words) for pattern, words in BEGINS if re.search(pattern, str(error))),
+                say("with: {error}", error=error))
+
+
+MASK_INDEX = (  # diagnosis, question, sentence
+    "mask as an index", "Which axes has the array, and which has the mask?", "An index by a mask"
+    " does not broadcast: out[mask] needs a mask of the shape of out. np.where(mask, a, b)"
+    " broadcasts.")
+
+
+def is_mask_index(text, found):
+    """Tell whether it is an index that fails, and one of truth values."""
+    return text.startswith("IndexError") and ("boolean" in text or any(
+        isinstance(value, np.ndarray) and value.dtype == bool for _, value in found))
+
+
+def advice(text, line, found, what="", in_part=False):
+    """Return (diagnosis, sentence) for the text of an error, raised by a `line` of `what`.
+
+    found : [(code, value)] of the parts of the line that fails
+    in_part : whether it stands in the student's own backward of a part of the layer
+    """
+    part = say(PARTS) if ".backward(" in line else ""
+    if is_mask_index(text, found):
+        return MASK_INDEX[0], say(MASK_INDEX[2])
+    for pattern, diagnosis, sentence in SAID:
+        if match := re.search(pattern, f"{what} {text} `{line}"):
+            name = next(filter(None, match.groups()), "")
+            return diagnosis, f"{say(sentence, name=name)} {part}".strip()
+    if entry := no_array(found, line):
+        is_tuple = entry[0] is tuple and what.endswith(".backward")
+        is_others = in_part and entry in CACHES
+        return entry[1], say(PARTS if is_others else GRADIENTS if is_tuple else entry[2])
+    diagnosis, said = shapes_that_do_not_fit(text, line) or ("error", "")
+    return diagnosis, f"{said} {part}".strip()
+
+
+def no_array(found, line):
+    """Return the entry of NO_ARRAY for the first part of a line that should be an array, or None.
+
+    A shape is no mistake, nor is a cache that a backward is given.
+    """
+    for _, value in found:
+        if isinstance(value, np.ndarray) and value.dtype == object:    # np.zeros_like(p)
+            return NO_ARRAY[0]
+        is_shape = isinstance(value, tuple) and all(isinstance(n, int) for n in value)
+        is_cache = ".backward(" in line and isinstance(value, (Cache, tuple, dict))
+        entry = next((e for e in NO_ARRAY if isinstance(value, e[0])), None)
+        if entry and not is_shape and not is_cache:
+            return entry
+    return None
+
+
+WHOSE = "Whose cache does the calling line give, and whose must it be?"
+WHICH = "What stands here that is no array, and where is the array in it?"
+ASKED = (  # what the error says, or what stands there; a question
+    (r"matmul|not aligned|dot", "Over which axis of each must the product sum?"),
+    (r"non-broadcastable output", "Which axes does the array on the left not have, and what must"
+     " happen along them?"),
+    (r"broadcast", "Beside each other from the last axis on: which two lengths do not fit?"),
+    (r"must have (?!same)", "Which array belongs here, and which one stands here?"),
+    (r"unpack", "How many things stand on the right, and how many names on the left?"),
+    (r"index (\d+) is out of bounds for axis -?\d+ with size \1\b", "Which index is the last one"
+     " here, and for which do you ask?"),
+    (r"axis|axes|dimensions|index|subscripts|1- or 2-d", "How many axes has the array"
+     " here, and on how many do you count?"),
+    (r"reshape", "How many numbers has the array, and how many must the new shape hold?"),
+    (r"truth value", "How many truth values are there?"),
+    (r"NoneType", "What is None here, and in which case?"),
+    (r"'numpy.ndarray' object has no attribute", "Which array stands in the place of something"
+     " else here, and of what?"),
+    (r"NameError|AttributeError|KeyError", "Where was the missing value made, and under which"
+     " name was it kept?"),
+    (r"argument", "What does the first line of the function take, and what is it given?"),
+    (r"", "What stands in this line, and what did you expect?"),
+)
+
+
+def question_of_error(text, line, found, in_part=False):
+    """Return the question for an error; the arguments are those of `advice`."""
+    entry = no_array(found, line)
+    if entry and not re.search("'Cache' object has no|KeyError", text):
+        return WHOSE if in_part and entry in CACHES else WHICH
+    if is_mask_index(text, found):
+        return MASK_INDEX[1]
+    return next(question for pattern, question in ASKED if re.search(pattern, text))

@@ -1,0 +1,101 @@
+"""Say the texts of the exercises in English, or in Chinese from the catalogue chinese.json.
+
+    >>> from aiayn_course.exercises.language import say, speaking
+    >>> say("{subject} returns nothing.", subject="causal")
+    'causal returns nothing.'
+    >>> with speaking("zh"):
+    ...     say("{subject} returns nothing.", subject="causal")
+    'causal 什么也没有返回。'
+
+The English text is the key of the Chinese one. Each inserted value has a name, so that a language
+has its own order of words. A text that the catalogue does not have stays English.
+"""
+
+import contextlib
+import contextvars
+import functools
+import json
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+LANGUAGES = "en", "zh"
+CATALOGUE = Path(__file__).with_name("chinese.json")  # {English: Chinese}
+FIELD = re.compile(r"\{(\w+)\}")
+FULL = r"[\u3001-\u3011\uff01-\uff1f\u201c\u201d]"  # punctuation that brings its own space
+WIDE = rf"(?:{FULL}|[\u4e00-\u9fff])"
+NEEDLESS = re.compile(rf" +(?={FULL})|(?<={FULL}) +|(?<={WIDE}) +(?={WIDE})")
+# Names of mistakes and of tensors that are made from a pattern.
+PATTERNS = (
+    "{function} left out", "{other} instead of {function}",
+    "{option} not passed on", "{option} changes it", "{name} is fixed",
+)
+
+chosen: contextvars.ContextVar[str | None] = contextvars.ContextVar("language", default=None)
+
+
+def spoken() -> str:
+    """Return the language of the innermost `speaking`, or of the system."""
+    return chosen.get() or of_the_system()
+
+
+def of_the_system():
+    """Return "zh" if AIAYN_LANG, or without it the locale, begins with zh; otherwise "en"."""
+    names = "AIAYN_LANG", "LC_ALL", "LC_MESSAGES", "LANG"
+    first = next(filter(None, map(os.environ.get, names)), "")
+    return "zh" if first.lower().startswith("zh") else "en"
+
+
+@contextlib.contextmanager
+def speaking(name: str | None) -> Iterator[None]:
+    """Speak a language within a `with` block, in this thread alone. None changes nothing.
+
+    Raises
+    ------
+    ValueError for a language other than "en" and "zh"
+    """
+    if name not in (None, *LANGUAGES):
+        raise ValueError(say("language must be en or zh, got {name}", name=repr(name)))
+    token = chosen.set(name or chosen.get())
+    try:
+        yield
+    finally:
+        chosen.reset(token)
+
+
+@functools.cache
+def catalogue():
+    """Read {English: Chinese} from the catalogue."""
+    return json.loads(CATALOGUE.read_text(encoding="utf-8"))
+
+
+def say(text: str, **values: Any) -> str:
+    """Return a text in the user's language, with each {name} replaced by its value."""
+    chinese = spoken() == "zh"
+    if chinese:
+        text = catalogue().get(text, text)
+    if values:
+        text = FIELD.sub(lambda field: str(values.get(field[1], field[0])), text)
+    return tidy(text) if chinese else text
+
+
+def say_name(text: str) -> str:
+    """Translate the name of a mistake or tensor as `say` does, also if a pattern made the name."""
+    if spoken() == "en" or text in catalogue():
+        return say(text)
+    for pattern in PATTERNS:
+        if match := re.fullmatch(FIELD.sub(r"(?P<\1>.+)", pattern), text):
+            return say(pattern, **{n: say_name(value) for n, value in match.groupdict().items()})
+    return text
+
+
+def tidy(text):
+    """Remove spaces beside full punctuation and between Chinese words, but not in code."""
+    parts = text.split("`")
+    if len(parts) % 2 == 0:                                            # it quotes half of a code
+        return text
+    marked = NEEDLESS.sub("", "".join(
+        part if i % 2 == 0 else f"`{i}`" for i, part in enumerate(parts)))
+    return re.sub(r"`(\d+)`", lambda code: f"`{parts[int(code[1])]}`", marked)

@@ -1,0 +1,40 @@
+"""The laboratory: claims of the paper and further ones, measured; and the zoo of planted bugs.
+
+    >>> from aiayn_course.lab import EXPERIMENTS
+    >>> result = EXPERIMENTS["embedding_scale"].run()
+    >>> print(result.verdict)
+    agrees
+    >>> picture = result.figure()
+
+`result.finding` says in one sentence what was measured. `aiayn-np figures` measures all claims.
+
+Public names, by the file that defines them:
+
+    claims.additive    start_variances
+    claims.complexity  forward_of
+    claims.head_jobs   cross_attention_heads, job_scores, job_table, solve
+    claims.induction   copied, exact_without, prefix_scores, repeated, trained
+    claims.made_of     trained
+    claims.warm_up     blind_loss
+    counting           count
+    gallery            note_machine, page, processor
+    learning           each, learn, losses, scores, small_model, smooth, taught
+    zoo.bug            planted
+    zoo.learning       learn_to_copy
+    zoo.runner         failures, hunt
+    measuring          draw_quartiles, exponent, peak_bytes, seconds, step_of, time_ratios
+"""
+
+from importlib import import_module
+from pkgutil import iter_modules
+
+from . import claims
+from .experiment import AGREES, DISAGREES, IN_PART, NOT_HERE, Experiment, Result
+
+__all__ = ["AGREES", "DISAGREES", "EXPERIMENTS", "IN_PART", "NOT_HERE", "Experiment", "Result"]
+
+# All experiments of all modules in claims/, by the number of the claim.
+EXPERIMENTS: dict[str, Experiment] = {experiment.name: experiment for experiment in sorted(
+    (value for module in iter_modules(claims.__path__)
+     for value in vars(import_module(f"{claims.__name__}.{module.name}")).values()
+     if isinstance(value, Experiment)), key=lambda experiment: experiment.claim)}

@@ -1,0 +1,102 @@
+"""Claim 3: additive attention costs more than the dot product (Sec. 3.2.1)."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from aiayn_np.attention import ScaledDotProductAttention
+from aiayn_np.plotting.figures import COLORS, MARKERS, log_ticks
+from aiayn_np.variants.scoring import additive_attention
+
+from ..experiment import AGREES, DISAGREES, NOT_HERE, Experiment, Result
+from ..measuring import draw_quartiles, peak_bytes, step_of, time_ratios
+
+RATIOS = (1, 3, 10, 30, 100)  # ticks
+
+
+@dataclass
+class AdditiveCost(Result):
+    """Time and memory of additive attention over those of the scaled dot product.
+
+    n : lengths, measured with the width d_k[at]      d_k : widths, measured at the length n[at]
+    time_n, time_d : (3, sizes), lower quartile, median and upper quartile
+    memory_n, memory_d : (sizes,), peak bytes
+    """
+
+    n: np.ndarray
+    d_k: np.ndarray
+    time_n: np.ndarray
+    memory_n: np.ndarray
+    time_d: np.ndarray
+    memory_d: np.ndarray
+    at: int
+    title = "Additive attention takes more time and memory than the dot product"
+    size, layout = (11.0, 4.8), {"sharey": True}
+
+    @property
+    def finding(self):
+        d, time, memory = self.d_k, self.time_d[1], self.memory_d
+        return (
+            f"At n = {self.n[self.at]} additive attention takes {time[0]:.1f} times as long as the"
+            f" dot product for d_k = {d[0]} and {time[-1]:.0f} times for d_k = {d[-1]}, and"
+            f" {memory[0]:.1f} and {memory[-1]:.0f} times as many bytes: it keeps d_k numbers"
+            f" for each pair of positions, not one."
+        )
+
+    @property
+    def verdict(self):
+        """AGREES if the dot product needs at most half the time and memory at every size."""
+        ratios = (self.time_n[1], self.time_d[1], self.memory_n, self.memory_d)
+        if min(r.min() for r in ratios) >= 2:
+            return AGREES
+        return DISAGREES if max(r.max() for r in ratios) < 1 else NOT_HERE
+
+    def draw(self, left, right):
+        for ax, x, time, memory, label in (
+            (left, self.n, self.time_n, self.memory_n, "$n$, length of the sequence"),
+            (right, self.d_k, self.time_d, self.memory_d, "$d_k$, width of queries and keys"),
+        ):
+            draw_quartiles(ax, x, time, "time", 0)
+            ax.plot(x, memory, color=COLORS[1], marker=MARKERS[1], label="peak bytes")
+            ax.axhline(1, color="0.6", linestyle=":")
+            ax.set(xlabel=label, xscale="log", yscale="log")
+            log_ticks(ax.xaxis, x)
+        left.set(title=f"$d_k$ = {self.d_k[self.at]}", ylabel="additive / dot product")
+        log_ticks(left.yaxis, RATIOS)
+        right.set_title(f"$n$ = {self.n[self.at]}")
+        right.legend(loc="upper left")
+
+
+def cost_ratios(n, d_k, repeats, rng):
+    """Return the quartiles of time, and the peak bytes, of additive over dot."""
+    *inputs, grad = rng.standard_normal((4, 1, n, d_k), dtype=np.float32)
+    layers = additive_attention(1, d_k, d_k, rng).astype(np.float32), ScaledDotProductAttention()
+    steps = [step_of(layer, inputs, grad) for layer in layers]
+    return time_ratios(steps, 1, repeats)[:, 0], peak_bytes(steps[0]) / peak_bytes(steps[1])
+
+
+def additive_cost(n=(16, 32, 64, 128, 256), d_k=(4, 16, 64, 256, 1024), *, at=2, repeats=15,
+                  seed=0):
+    """Compare forward and backward of additive attention with those of the scaled dot product.
+
+    Parameters
+    ----------
+    n : lengths, measured with the width d_k[at]       d_k : widths, measured at length n[at]
+    at : index of both       repeats : how often each is timed; they take turns
+    """
+    rng = np.random.default_rng(seed)
+    time_n, memory_n = zip(*[cost_ratios(size, d_k[at], repeats, rng) for size in n])
+    time_d, memory_d = zip(*[cost_ratios(n[at], size, repeats, rng) for size in d_k])
+    return AdditiveCost(np.array(n), np.array(d_k), np.array(time_n).T, np.array(memory_n),
+                        np.array(time_d).T, np.array(memory_d), at)
+
+
+ADDITIVE_COST = Experiment(
+    "additive_cost", claim=3, section="3.2.1",
+    says="Both attentions are alike in theoretical complexity, but the dot product is much faster"
+    " and takes less memory, because it is a matrix product.",
+    alt="Time and peak bytes of additive attention over those of the dot product, on logarithmic"
+    " axes: against n, and against d_k, where both rise. All points lie above the dotted line at"
+    " 1, where the two would be equal.",
+    run=additive_cost, result=AdditiveCost, timed=True,
+)

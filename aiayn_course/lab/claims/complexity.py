@@ -1,0 +1,158 @@
+"""Claim 5: the cost of each kind of layer as n and d grow (Sec. 4, Table 1)."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from aiayn_np.attention import ScaledDotProductAttention
+from aiayn_np.plotting.figures import COLORS, MARKERS, log_ticks
+from aiayn_np.variants.convolution import Convolution1D
+from aiayn_np.variants.local import LocalAttention
+from aiayn_np.variants.recurrent import RNN
+
+from ..experiment import AGREES, DISAGREES, Experiment, Result
+from ..measuring import STEADY, exponent, peak_bytes, seconds
+
+RADIUS, K = 32, 3  # of restricted attention, r = 2 RADIUS + 1 = 65, and of the convolution
+LAYERS = {
+    "self-attention": lambda d, rng: ScaledDotProductAttention(),
+    "restricted": lambda d, rng: LocalAttention(RADIUS),
+    "recurrent": lambda d, rng: RNN(d, d, rng=rng),
+    "convolution": lambda d, rng: Convolution1D(d, d, K, rng=rng),
+}
+# At these sizes the term of Table 1 is the largest, and a call takes a few milliseconds.
+SIZES = {
+    "n": {"self-attention": [(n, 64) for n in (256, 512, 1024)],
+          "restricted": [(n, 64) for n in (1024, 2048, 4096, 8192)],
+          "recurrent": [(n, 128) for n in (128, 256, 512, 1024)],
+          "convolution": [(n, 128) for n in (1024, 2048, 4096, 8192)]},
+    "d": {"self-attention": [(128, d) for d in (1024, 2048, 4096, 8192)],
+          "restricted": [(128, d) for d in (1024, 2048, 4096, 8192)],
+          "recurrent": [(16, d) for d in (768, 1024, 1536)],
+          "convolution": [(128, d) for d in (768, 1024, 1536)]},
+}
+TABLE_1 = {
+    "n": {"self-attention": 2, "restricted": 1, "recurrent": 1, "convolution": 1},
+    "d": {"self-attention": 1, "restricted": 1, "recurrent": 2, "convolution": 2},
+}
+TOLERANCE = 0.2
+
+
+@dataclass
+class Complexity(Result):
+    """Costs of forward passes over those at the smallest size: axis -> layer -> array.
+
+    sizes : n or d, whichever is the axis     time : the best of many     memory : peak bytes
+    """
+
+    sizes: dict
+    time: dict
+    memory: dict
+    title = "Cost of a layer as length n and width d grow: the exponents of Table 1"
+    size, layout = (9.0, 6.0), {"sharey": True}
+
+    def exponents(self, axis, what="time"):
+        """Layer -> exponent of n or d in its time or memory."""
+        return {name: exponent(self.sizes[axis][name], y)
+                for name, y in getattr(self, what)[axis].items()}
+
+    @property
+    def error(self):
+        """Largest distance of an exponent of time from that of Table 1."""
+        return max(abs(b - TABLE_1[axis][name])
+                   for axis in TABLE_1 for name, b in self.exponents(axis).items())
+
+    @property
+    def finding(self):
+        n, d = self.exponents("n"), self.exponents("d")
+        times = ", ".join(f"{name} {n[name]:.2f} and {d[name]:.2f}" for name in n)
+        memory = list(self.exponents("n", "memory").values())
+        return (
+            f"Exponents of n ({self.span('n')}) and d ({self.span('d')}) in the time: {times}, at"
+            f" most {self.error:.2f} from Table 1; peak memory n^{memory[0]:.2f} for"
+            f" self-attention, at most n^{max(memory[1:]):.2f} for the others."
+        )
+
+    def span(self, axis):
+        """Return the least and the largest size of an axis."""
+        sizes = np.concatenate(list(self.sizes[axis].values()))
+        return f"{sizes.min()} to {sizes.max()}"
+
+    @property
+    def verdict(self):
+        return AGREES if self.error <= TOLERANCE else DISAGREES
+
+    def draw(self, *axes):
+        for ax, axis, word in zip(axes, TABLE_1, ("length", "width")):
+            for power in sorted(set(TABLE_1[axis].values())):
+                ax.loglog((1, 8), (1, 8**power), "--", color="0.6", zorder=0)
+                ax.annotate(f"${axis}^{power}$", (3, 3**power), xytext=(-16, 8),
+                            textcoords="offset points", color="0.35")
+            for i, (name, b) in enumerate(self.exponents(axis).items()):
+                x = self.sizes[axis][name]
+                ax.loglog(x / x[0], self.time[axis][name], MARKERS[i], color=COLORS[i],
+                          markerfacecolor="none", markeredgewidth=2, markersize=13 - 2.5 * i,
+                          label=f"{name}: ${axis}^{{{b:.2f}}}$, ${axis}$ from {x[0]}")
+            log_ticks(ax.xaxis, (1, 2, 4, 8))
+            log_ticks(ax.yaxis, (1, 2, 4, 8, 16))
+            ax.set(xlabel=f"{word} ${axis}$ / smallest ${axis}$ of the layer", ylim=(0.8, 25),
+                   xlim=(0.8, 10))
+            ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.17), frameon=False,
+                      title="measured (dashed: powers of Table 1)")
+        axes[0].set_ylabel("time / time at the\nsmallest size of the layer")
+
+
+def forward_of(name: str, n: int, d: int, rng: np.random.Generator) -> Callable[[], object]:
+    """Return a forward pass of a layer on one float32 sequence, as a function without arguments."""
+    layer = LAYERS[name](d, rng).astype(np.float32)
+    x = rng.standard_normal((n, d), dtype=np.float32)
+    inputs = (x, x, x) if isinstance(layer, ScaledDotProductAttention) else (x,)
+    return lambda: layer.forward(*inputs)
+
+
+def relative_costs(sizes, measure, rng):
+    """Layer -> the costs of its forward passes over the first one, for all of its sizes.
+
+    sizes : layer -> pairs (n, d)       measure : list of functions -> a number for each
+    """
+    costs = {}
+    for name, pairs in sizes.items():
+        cost = np.asarray(measure([forward_of(name, n, d, rng) for n, d in pairs]))
+        costs[name] = cost / cost[0]
+    return costs
+
+
+def complexity(sizes=SIZES, *, repeats=100, seed=0):
+    """Time and measure self-attention, restricted self-attention, an RNN and a convolution.
+
+    Attention has no projections here, as Table 1 counts it. Only forward passes are measured;
+    backward passes consist of the same products, twice as many. Each layer is measured at sizes
+    where the term of Table 1 is the largest, so times of different layers cannot be compared.
+    `aiayn-np figures` uses one thread of BLAS: several on a busy machine blur the powers.
+
+    Parameters
+    ----------
+    sizes : axis, "n" and "d" -> layer -> pairs (n, d), of which one grows
+    repeats : calls of each size, in turns; the fastest counts, because it was disturbed least
+    """
+    rng = np.random.default_rng(seed)
+    grown = {axis: {name: np.array(pairs)[:, column] for name, pairs in sizes[axis].items()}
+             for column, axis in enumerate(TABLE_1)}
+    best = {axis: relative_costs(sizes[axis], lambda f: seconds(f, repeats, STEADY).min(axis=1),
+                                 rng) for axis in TABLE_1}
+    memory = {axis: relative_costs(sizes[axis], lambda f: [peak_bytes(g) for g in f], rng)
+              for axis in TABLE_1}
+    return Complexity(grown, best, memory)
+
+
+COMPLEXITY = Experiment(
+    "complexity", claim=5, section="4, Table 1",
+    says="A layer costs n²·d operations for self-attention, r·n·d for restricted self-attention,"
+    " n·d² for recurrence and k·n·d² for convolution.",
+    alt="Two panels on logarithmic axes, time against length n and time against width d, each as a"
+    " multiple of its smallest value. Two dashed lines, a first and a second power. Against n"
+    " self-attention lies on the second power and the others on the first; against d recurrence"
+    " and convolution lie on the second, both kinds of attention on the first.",
+    run=complexity, result=Complexity, timed=True,
+)

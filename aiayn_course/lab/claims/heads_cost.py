@@ -1,0 +1,98 @@
+"""Claim 4: many narrow heads cost about as much as one wide head (Sec. 3.2.2)."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from aiayn_np.multi_head import MultiHeadAttention
+from aiayn_np.plotting.figures import log_ticks
+
+from ..counting import count
+from ..experiment import AGREES, DISAGREES, Experiment, Result
+from ..measuring import draw_quartiles, step_of, time_ratios
+
+SIMILAR = 1.5  # "similar" is taken to mean at most this many times the cost of one head
+PAPER_H = 8
+
+
+@dataclass
+class HeadsCost(Result):
+    """Time of forward and backward with h heads over the time with one, at some lengths n.
+
+    ratio : (3, len(n), len(h)), lower quartile, median and upper quartile
+    multiply_adds : (len(n), len(h)), of the matrix products, forward; backward has twice as many
+    """
+
+    h: np.ndarray
+    n: np.ndarray
+    d_model: int
+    ratio: np.ndarray
+    multiply_adds: np.ndarray
+    title = "Eight narrow heads cost about as much as one wide head"
+    panels, size = (1, 1), (7.0, 4.8)
+
+    @property
+    def at_paper_h(self):
+        """Median time of the paper's h = 8 over that of one head, for each n."""
+        return self.ratio[1][:, np.flatnonzero(self.h == PAPER_H)[0]]
+
+    @property
+    def finding(self):
+        times = " and ".join(f"{r:.2f} (n = {n})" for r, n in zip(self.at_paper_h, self.n))
+        last = " and ".join(f"{r:.2f}" for r in self.ratio[1][:, -1])
+        return (
+            f"At d_model = {self.d_model} eight heads take {times} times as long as one,"
+            f" {self.h[-1]} heads {last} times: the matrix products cost the same, but there are h"
+            f" times as many scores."
+        )
+
+    @property
+    def verdict(self):
+        return AGREES if self.at_paper_h.max() <= SIMILAR else DISAGREES
+
+    def draw(self, ax):
+        for i, n in enumerate(self.n):
+            draw_quartiles(ax, self.h, self.ratio[:, i], f"time, n = {n}", i)
+        products = (self.multiply_adds / self.multiply_adds[:, :1]).max(axis=0)
+        ax.plot(self.h, products, "--", color="0.3", label="multiply-adds of the products")
+        ax.axhspan(0.8, SIMILAR, color="0.92", zorder=0, label=f'"similar": up to {SIMILAR:g}')
+        ax.set_xscale("log", base=2)
+        log_ticks(ax.xaxis, self.h)
+        ax.set(xlabel="$h$, number of heads of width $d_{model}/h$")
+        ax.set(yscale="log", ylim=(0.8, 4), ylabel="cost / cost of one head")
+        log_ticks(ax.yaxis, (1, 1.5, 2, 3, 4))
+        ax.legend(loc="upper left")
+
+
+def heads_cost(h=(1, 2, 4, 8, 16, 32), n=(64, 512), *, d_model=512, repeats=7, seed=0):
+    """Time forward and backward of MultiHeadAttention(d_model, h), d_k = d_v = d_model / h.
+
+    `aiayn-np figures` uses one thread of BLAS: several on a busy machine blur the ratios.
+
+    Parameters
+    ----------
+    h : numbers of heads; the others are compared with the first; 8 must be among them
+    n : lengths of the sequence       d_model : width
+    repeats : how often the longest is timed, in turns; shorter ones are timed more often
+    """
+    rng = np.random.default_rng(seed)
+    layers = [MultiHeadAttention(d_model, heads, rng=rng).astype(np.float32) for heads in h]
+    ratios, multiply_adds = [], []
+    for length in n:
+        x, grad = rng.standard_normal((2, 1, length, d_model), dtype=np.float32)
+        turns = repeats * max(n) // length
+        ratios.append(time_ratios([step_of(layer, (x, x, x), grad) for layer in layers], 0, turns))
+        multiply_adds.append([count(layer, x, x, x)[1] for layer in layers])
+    return HeadsCost(np.array(h), np.array(n), d_model, np.stack(ratios, axis=1),
+                     np.array(multiply_adds))
+
+
+HEADS_COST = Experiment(
+    "heads_cost", claim=4, section="3.2.2",
+    says="Because each head is narrower, all heads together cost about as much as one head of full"
+    " width.",
+    alt="Time over the time of one head, against the number of heads from 1 to 32, for two lengths"
+    " n. Up to 8 heads both lines stay in the grey band up to 1.5, near the dashed line of the"
+    " matrix products, which is 1 for every number of heads; after that the longer one climbs.",
+    run=heads_cost, result=HeadsCost, timed=True,
+)

@@ -1,0 +1,286 @@
+"""Claim 18, a further one: shares name the source token that a word was made of."""
+
+import copy
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from aiayn_np.plotting.figures import COLORS, MARKERS, WIDEST
+from aiayn_np.reading.recording import Recording
+from aiayn_np.reading.replacing import replaced
+from aiayn_np.training.tasks import BOS, EOS, FIRST_SYMBOL, TASKS, Task, padded
+from aiayn_np.transformer import Transformer
+
+from ...data.chinese_phrases import DIGITS, MONTHS, TENS, UNITS, chinese_phrases, ordinal
+from ...data.number_words import number_words
+from ..attributions import METHODS
+from ..experiment import AGREES, DISAGREES, IN_PART, Experiment, Result
+from ..learning import each, learn, small_model
+from .head_jobs import ANSWER, solve
+
+CHANCE = 0.25  # at most this share of the words is named with a shuffled decoder
+MAPS = ("last cross map", "mean of cross maps", "rollout")
+SHARES = {"shares": METHODS["shares"]}
+DECISIVE = np.log(2)  # nats: replacing the token makes the word half as probable, or less
+GERMAN = """null eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn
+    fünfzehn sechzehn siebzehn achtzehn neunzehn zwanzig dreißig vierzig fünfzig sechzig siebzig
+    achtzig neunzig hundert tausend"""
+GERMAN_OF = dict(zip([*UNITS, *TENS[2:], "hundred", "thousand"], GERMAN.split()))
+VALUE = {word: n for n, word in [*enumerate(UNITS), *enumerate(MONTHS, 1),
+                                 *((10 * i, word) for i, word in enumerate(TENS)),
+                                 *((n, ordinal(n)) for n in [*range(1, 20), *range(20, 100, 10)])]}
+
+
+@dataclass
+class MadeOf(Result):
+    """How often each method names the right source token: (tasks, seeds, methods) each.
+
+    known : of all words that were asked about      decisive : of those that some token decides
+    agrees : how often it is the token whose replacement costs the most
+    asked : how many words, (tasks, seeds), as all that follow
+    carried : what replacing the token that shares name costs, in the costs of the costliest token
+    shuffled : `known` of the shares when the numbers of the decoder have changed places
+    last, held : nats lost when the last written word is another, as it is and with weights held
+    """
+
+    tasks: list
+    methods: list
+    asked: np.ndarray
+    known: np.ndarray
+    decisive: np.ndarray
+    agrees: np.ndarray
+    carried: np.ndarray
+    shuffled: np.ndarray
+    last: np.ndarray
+    held: np.ndarray
+    title = "Shares name the source token that a word was made of"
+    size = (WIDEST, 5.6)
+    layout: ClassVar = {"sharey": True}
+
+    @property
+    def moved(self):
+        """What is left of the last word's effect with the weights held, per task of translators."""
+        toys = len(ANSWER)
+        return (self.held / self.last)[toys:].mean(axis=1)
+
+    def of(self, method, scores="known"):
+        """Return a method's scores for each task, the mean over the seeds: (tasks,)."""
+        return getattr(self, scores)[..., self.methods.index(method)].mean(axis=1)
+
+    @property
+    def finding(self):
+        def listed(method):
+            return ", ".join(f"{100 * share:.1f}" for share in self.of(method))
+        return (
+            f"Of {self.asked.sum()} words that {', '.join(self.tasks)} make, shares name the token"
+            f" for {listed('shares')} %, AttnLRP for {listed('AttnLRP')} %, ALTI+ for"
+            f" {listed('ALTI+')} %, the last cross map for {listed('last cross map')} %, gradient ×"
+            f" input for {listed('gradient × input')} %; the token that shares name carries at"
+            f" least {100 * self.carried.min() // 1:.0f} % of the largest loss, and with the"
+            f" weights held the last word keeps at most {100 * self.moved.max():.0f} % of its"
+            f" effect."
+        )
+
+    @property
+    def bars(self):
+        """Whether each of the numbers that the claim asks for is reached, by name."""
+        known, decisive = (dict(zip(self.tasks, self.of("shares", name)))
+                           for name in ("known", "decisive"))
+        return {"copy and reverse": known["copy"] == known["reverse"] == 1,
+                "numbers": known["numbers"] >= 0.98, "phrases": decisive["phrases"] >= 0.97,
+                "carried": self.carried.mean(axis=1).min() >= 0.94,
+                "last word": self.moved.max() <= 0.1,
+                "shuffled": self.shuffled.mean(axis=1).max() <= CHANCE,
+                "maps": all((self.of("shares") >= self.of(name)).all() for name in MAPS)}
+
+    @property
+    def verdict(self):
+        """AGREES if all bars are reached, DISAGREES if a map is better on every task."""
+        if any((self.of("shares") < self.of(name)).all() for name in MAPS):
+            return DISAGREES
+        return AGREES if all(self.bars.values()) else IN_PART
+
+    def draw(self, left, right):
+        y = np.arange(len(self.methods))[::-1]
+        for ax, scores in ((left, self.known), (right, self.agrees)):
+            for i, task in enumerate(self.tasks):
+                runs = 100 * scores[i]                                 # (seeds, methods)
+                at = y + 0.15 * (1.5 - i)
+                ax.hlines(at, runs.min(axis=0), runs.max(axis=0), color=COLORS[i], linewidth=1)
+                ax.plot(np.median(runs, axis=0), at, MARKERS[i], color=COLORS[i], label=task)
+            ax.set(xlim=(0, 103), yticks=y, yticklabels=self.methods)
+        left.set(title="the token that says the word", xlabel="words (%)")
+        right.set(title="the token whose replacement costs most", xlabel="words (%)")
+        left.legend(loc="upper left", title="median (line: all seeds)")
+
+
+class Sentences(Task):
+    """Pairs of lines, cut into words or Chinese characters, as a task with a known answer."""
+
+    def __init__(self, name, words, cut):
+        self.name = name
+        self.lists = [[(cut(source), re.findall(r"\w+|[^\w\s]", target))
+                       for source, target in pairs] for pairs in (words.training, words.test)]
+        known = sorted({word for pair in self.lists[0] for side in pair for word in side})
+        self.ids = {word: i for i, word in enumerate(known, FIRST_SYMBOL)}
+        self.vocab_size = FIRST_SYMBOL + len(known)
+
+    def batch(self, n, rng):
+        return self.examples(self.lists[0][i] for i in rng.integers(len(self.lists[0]), size=n))
+
+    def test(self, n):
+        return self.examples(self.lists[1][:n])
+
+    validation = test
+
+    def examples(self, pairs):
+        src, tgt = zip(*[[[self.ids[word] for word in side] for side in pair] for pair in pairs])
+        return (padded([[*s, EOS] for s in src]), padded([[BOS, *t] for t in tgt]),
+                padded([[*t, EOS] for t in tgt]))
+
+    def names(self, ids):
+        """Return the words of ids, without the special ones."""
+        words = list(self.ids)
+        return [words[i - FIRST_SYMBOL] for i in ids if i >= FIRST_SYMBOL]
+
+
+def places_in_german(source, target):
+    """Return for each English word the places of its German one; none if it stands there twice."""
+    source = ["eins" if word == "ein" else word for word in source]
+    return [at if len(at := places(source, GERMAN_OF.get(word))) == 1 else [] for word in target]
+
+
+def places_in_chinese(source, target):
+    """Return for each word of a number, day or month the places of its digit, and of its 十.
+
+    There are none for 十 alone, or if the digit stands or is said twice.
+    """
+    numbers = [VALUE.get(word, 0) for word in target]
+    digits = [DIGITS[n % 10 or n // 10] if n not in (0, 10) else "" for n in numbers]
+    found = []
+    for n, digit in zip(numbers, digits):
+        at = places(source, digit)
+        tens = [at[0] + (1 if n >= 20 else -1)] if at and n > 10 else []
+        sure = len(at) == digits.count(digit) == 1
+        found.append(at + [i for i in tens if source[i : i + 1] == ["十"]] if sure else [])
+    return found
+
+
+def places(words, word):
+    """Return at what places a word stands."""
+    return [i for i, other in enumerate(words) if other == word]
+
+
+def places_in_order(answer):
+    """Return a function that gives the place of each symbol of a toy task; none if it is twice."""
+    def places_of(source, target):
+        n = len(source)
+        return [[answer(t, n)] if len(places(source, word)) == 1 else []
+                for t, word in enumerate(target)]
+    return places_of
+
+
+SENTENCES: dict[str, Any] = {"numbers": (number_words, str.split, places_in_german),
+                             "phrases": (chinese_phrases, list, places_in_chinese)}
+SIZE = dict(N=2, d_model=64, d_ff=128)
+
+
+def trained(name: str, seed: int, steps: int) -> tuple[Transformer, Task, Callable]:
+    """Return (model, task, function of the places) after the training of one model."""
+    task: Task
+    if name in ANSWER:
+        task, places_of = TASKS[name](), places_in_order(ANSWER[name])
+        model = small_model(task, seed, **SIZE)
+        solve(model, task, seed, steps)
+    else:
+        words, cut, places_of = SENTENCES[name]
+        task = Sentences(name, words(), cut)
+        model = small_model(task, seed, **SIZE)
+        for _ in learn(model, task, seed, steps=steps, batch_size=32):
+            pass
+    return model.astype(np.float64), task, places_of
+
+
+def outputs_of(model, task, places_of, n):
+    """Yield (src (T_src,), tgt (t,), the next token, its places) of at most n right outputs."""
+    named = task.names if isinstance(task, Sentences) else lambda ids: ids[ids >= FIRST_SYMBOL]
+    for src, tgt, out in zip(*task.test(n)):
+        src = src[src != task.pad]
+        best = model(src[None], tgt[None])[0].argmax(axis=-1)
+        for t, right in enumerate(places_of([*named(src)], [*named(out)])):
+            if n and right and best[t] == out[t]:
+                n -= 1
+                yield src, tgt[: t + 1], out[t], right
+
+
+def named_by(model, src, tgt, token, methods=METHODS):
+    """Return for each method the place of the source that it names for a token."""
+    ids = src[None], tgt[None]
+    recording = Recording(model, *ids)
+    grad = np.zeros_like(recording.logits)
+    grad[0, -1] = -1 / grad.shape[-1]
+    grad[0, -1, token] += 1
+    return [int(f(model, ids, recording, grad).argmax()) for f in methods.values()]
+
+
+def shuffled(model, rng):
+    """Return a copy of a model, in which the numbers of each matrix of the decoder changed places.
+    """
+    twin = copy.deepcopy(model)
+    for p in twin.decoder.parameters():
+        p.value[...] = rng.permuted(p.value, axis=None)
+    return twin
+
+
+def made_of(*, seeds=(0, 1, 2), steps=1200, outputs=100):
+    """Train models to copy, to reverse and to translate, and ask eight methods about their words.
+
+    A method names the source token to which it gives the most. It is right if this token says the
+    word: a digit, or the German word. Words that the source has twice are left out.
+
+    Parameters
+    ----------
+    steps : of a training; copying and reversing end when the validation is perfect
+    outputs : right words to ask about, of each model
+    """
+    def measure(name, seed):
+        model, task, places_of = trained(name, seed, steps)
+        rng, rows = np.random.default_rng([seed, 2]), []
+        for src, tgt, token, right in outputs_of(model, task, places_of, outputs):
+            found = named_by(model, src, tgt, token)
+            lost = replaced(model, src, tgt, token=token, rng=rng,
+                            others=range(FIRST_SYMBOL, task.vocab_size))
+            (other,) = named_by(shuffled(model, rng), src, tgt, token, SHARES)
+            later = len(tgt) > 1                                       # bos stands before word 1
+            rows.append(dict(
+                right=[at in right for at in found], most=lost.source.max(),
+                agrees=[at == lost.source.argmax() for at in found],
+                carried=lost.source[found[0]] / lost.source.max(), shuffled=other in right,
+                last=later * lost.target[-1], held=later * lost.target_held[-1]))
+        all_of = {key: np.array([row[key] for row in rows]) for key in rows[0]}
+        decisive = all_of["most"] > DECISIVE
+        return dict(
+            asked=len(rows), known=all_of["right"].mean(axis=0),
+            decisive=all_of["right"][decisive].mean(axis=0), agrees=all_of["agrees"].mean(axis=0),
+            carried=all_of["carried"][decisive].mean(), shuffled=all_of["shuffled"].mean(),
+            last=all_of["last"].mean(), held=all_of["held"].mean())
+
+    tasks = [*ANSWER, *SENTENCES]
+    return MadeOf(tasks, list(METHODS), **each(tasks, seeds=seeds, measure=measure))
+
+
+MADE_OF = Experiment(
+    "made_of", claim=18, section="after Ali et al., 2022",
+    says="The shares of a logit, with scales, gates and attention weights held, name the source"
+    " token that a word was made of, more often than attention maps do; the last written word says"
+    " where to look, and not what is written.",
+    alt="Two panels, eight methods from above to below and four tasks: the share of words for which"
+    " the method names the token that says the word, and the one whose replacement costs most."
+    " Shares and AttnLRP lie at the right edge for all tasks, cross maps and ALTI+ a little before"
+    " it, rollout and integrated gradients are scattered, gradient times input lies far to the"
+    " left.",
+    run=made_of, result=MadeOf, trains=True,
+)

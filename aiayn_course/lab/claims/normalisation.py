@@ -1,0 +1,136 @@
+"""Claim 15: layer norm treats each position alone, batch norm does not (Sec. 3.1)."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from aiayn_np.embedding import Embedding
+from aiayn_np.layer_norm import LayerNorm
+from aiayn_np.plotting.figures import draw_spread, log_ticks
+from aiayn_np.positional_encoding import SinusoidalPositionalEncoding
+from aiayn_np.variants.norms import BatchNorm
+
+from ..experiment import AGREES, DISAGREES, Experiment, Result
+
+VOCAB = 1000
+SEEN = 1e-3  # a relative change of at least this is one that matters
+PADDED = (0, 2, 4, 8, 16, 24, 48, 64)  # positions added to 16
+
+
+@dataclass
+class NormDependence(Result):
+    """Relative change of a norm's output for one sequence, while that sequence stays the same.
+
+    batch_sizes : B            layer_rows, batch_rows : (draws, len(B)), other sequences redrawn
+    shares : of padding        layer_padding, batch_padding, batch_zeros : (draws, len(shares)),
+        with padding appended: embedded pad tokens, or zeros for batch_zeros
+    """
+
+    batch_sizes: np.ndarray
+    layer_rows: np.ndarray
+    batch_rows: np.ndarray
+    shares: np.ndarray
+    layer_padding: np.ndarray
+    batch_padding: np.ndarray
+    batch_zeros: np.ndarray
+    title = "LayerNorm depends on neither batch nor padding, BatchNorm in training on both"
+
+    @property
+    def finding(self):
+        rows = 100 * np.median(self.batch_rows, axis=0)
+        padding = 100 * np.median(self.batch_padding[:, -1])
+        most = max(self.layer_rows.max(), self.layer_padding.max())
+        return (
+            f"In training, other sequences in the batch change what BatchNorm gives for a sequence"
+            f" by {rows[0]:.0f} % (B = {self.batch_sizes[0]}) to {rows[-1]:.1f} %"
+            f" (B = {self.batch_sizes[-1]}), and {100 * self.shares[-1]:.0f} % padding changes it"
+            f" by {padding:.0f} %; LayerNorm's output changes by"
+            f" {f'up to {most:.0e}' if most else 'exactly 0'}."
+        )
+
+    @property
+    def verdict(self):
+        alone = not (self.layer_rows.any() or self.layer_padding.any())
+        seen = min(self.batch_rows.min(), self.batch_padding[:, self.shares > 0].min()) > SEEN
+        return AGREES if alone and seen else DISAGREES
+
+    def draw(self, left, right):
+        half = np.median(self.batch_rows[:, -1]) * (self.batch_sizes[-1] / self.batch_sizes) ** 0.5
+        left.plot(self.batch_sizes, half, "--", color="0.6", label=r"falls as $1 / \sqrt{B}$")
+        draw_spread(left, self.batch_sizes, self.batch_rows, "BatchNorm", 1)
+        draw_spread(left, self.batch_sizes, self.layer_rows, "LayerNorm", 0)
+        left.set_xscale("log", base=2)
+        log_ticks(left.xaxis, self.batch_sizes)
+        left.set(title="the other sequences are replaced", xlabel="sequences in the batch, B",
+                 ylabel="relative change of the output")
+        padded = self.shares > 0
+        for i, name, changes in ((1, "BatchNorm, pad tokens", self.batch_padding),
+                                 (2, "BatchNorm, zeros", self.batch_zeros),
+                                 (0, "LayerNorm, pad tokens", self.layer_padding)):
+            draw_spread(right, 100 * self.shares[padded], changes[:, padded], name, i)
+        right.set(title="padding is appended to all sequences", xlabel="share of padding, %")
+        for ax in (left, right):
+            ax.set_yscale("symlog", linthresh=0.01, linscale=0.6)
+            ax.set_yticks([0, 0.01, 0.1, 1], ["exactly 0", "1 %", "10 %", "100 %"])
+            ax.set_ylim(-0.002, 2)
+            ax.legend(title="median (band: all draws)")
+
+
+def change(before, after):
+    """Return ‖after - before‖ / ‖before‖."""
+    return np.linalg.norm(after - before) / np.linalg.norm(before)
+
+
+def rows_replaced(norm, x, other):
+    """Change of the first sequence of x (B, T, d_model) when the others come from `other`."""
+    replaced = np.concatenate([x[:1], other[1:]])
+    return change(norm(x)[0], norm(replaced)[0])
+
+
+def padding_appended(norm, x, padding):
+    """Change at x (B, T, d_model) when padding (B, P, d_model) is appended."""
+    T = x.shape[1]
+    return change(norm(x), norm(np.concatenate([x, padding], axis=1))[:, :T])
+
+
+def norm_dependence(
+    batch_sizes=(2, 4, 8, 16, 32, 64, 128, 256), padded=PADDED, *, T=16, B=32, d_model=64,
+    draws=20, seed=0,
+):
+    """Change the rest of a batch of embedded tokens, and compare the outputs of the norms.
+
+    Parameters
+    ----------
+    batch_sizes : B for the first part      padded : numbers of padding positions for the second
+    T, d_model : of the sequences           B : batch size of the second part
+    draws : batches, each with its own embedding
+    """
+    layer, batch = LayerNorm(d_model), BatchNorm(d_model)
+    positions = SinusoidalPositionalEncoding(d_model, T + max(padded))
+    rows, paddings = [], []
+    for draw in range(draws):
+        rng = np.random.default_rng([seed, draw])
+        embedding = Embedding(VOCAB, d_model, rng=rng)
+        tokens = rng.integers(1, VOCAB, (2, max(*batch_sizes, B), T))
+        x, other = positions(embedding(tokens))                        # (largest B, T, d_model)
+        rows.append([[rows_replaced(n, x[:b], other[:b]) for b in batch_sizes]
+                     for n in (layer, batch)])
+        pads = positions(embedding(np.zeros((B, max(padded)), int)), start=T)
+        paddings.append([[padding_appended(n, x[:B], p[:, :P]) for P in padded]
+                         for n, p in ((layer, pads), (batch, pads), (batch, 0 * pads))])
+    shares = np.array(padded) / (T + np.array(padded))
+    layer_rows, batch_rows = np.swapaxes(rows, 0, 1)
+    layer_padding, batch_padding, batch_zeros = np.swapaxes(paddings, 0, 1)
+    return NormDependence(np.array(batch_sizes), layer_rows, batch_rows, shares, layer_padding,
+                          batch_padding, batch_zeros)
+
+
+NORMALISATION = Experiment(
+    "normalisation", claim=15, section="3.1",
+    says="Every sub-layer is followed by layer normalisation, cited and not argued for. Judged here"
+    " is the usual reason: a position's output depends on neither batch nor padding.",
+    alt="Relative change of the output, left against batch size, right against the share of"
+    " padding: BatchNorm falls as the batch grows and rises with padding; LayerNorm lies"
+    " on the line marked exactly 0 in both.",
+    run=norm_dependence, result=NormDependence,
+)

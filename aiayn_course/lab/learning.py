@@ -1,0 +1,83 @@
+"""Small models that are trained for a while, for the claims that only training can show."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice, product
+from typing import Any
+
+import numpy as np
+
+from aiayn_np.training.loop import Progress, token_scores, train
+from aiayn_np.training.loss import LabelSmoothedCrossEntropy
+from aiayn_np.training.tasks import Task
+from aiayn_np.transformer import Transformer
+
+STEPS_PER_POINT = 10  # steps whose mean is one point of a curve
+SMALL = dict(N=1, d_model=32, d_ff=64, h=4, P_drop=0.0, max_len=64)
+
+
+def small_model(task: Task, seed: int, **options: Any) -> Transformer:
+    """Return a float32 Transformer for a task; `options` replace those of SMALL."""
+    rng = np.random.default_rng(seed)
+    return Transformer(task.vocab_size, **(SMALL | options), rng=rng).astype(np.float32)
+
+
+def learn(model: Transformer, task: Task, seed: int, *, steps: int,
+          **options: Any) -> Iterator[Progress]:
+    """Yield the Progress of every step of `train`, without its end. Options are those of `train`.
+
+    At its last step `train` validates the average of the last states, and may load it. So one step
+    more is asked for and never taken, and the model keeps its last state.
+    """
+    rng = np.random.default_rng([seed, 1])
+    more = steps + 1
+    options = dict(steps=more, validate_every=more, validation_size=1) | options
+    return islice(train(model, task, rng=rng, **options), steps)
+
+
+def taught(task: Task, seed: int, model_options: dict, **options: Any) -> Transformer:
+    """Return a small model after its training; options are those of `learn`."""
+    model = small_model(task, seed, **model_options)
+    for _ in learn(model, task, seed, **options):
+        pass
+    return model
+
+
+def each(*settings: Iterable, seeds: Sequence[int], measure: Callable) -> dict[str, np.ndarray]:
+    """Measure every combination of settings with every seed; this is how every claim trains.
+
+    settings : one iterable for each axis       measure : (*setting, seed) -> dict of numbers
+    Return name -> array (one axis for each of the settings, seeds, ...).
+    """
+    axes = [list(values) for values in (*settings, seeds)]
+    measured = [measure(*combination) for combination in product(*axes)]
+    shape = tuple(map(len, axes))
+    columns = {name: np.array([m[name] for m in measured]) for name in measured[0]}
+    return {name: a.reshape(shape + a.shape[1:]) for name, a in columns.items()}
+
+
+def losses(model: Transformer, task: Task, seed: int, *, steps: int, **options: Any) -> np.ndarray:
+    """Return the training loss of every step, without smoothing, in nats per token: (steps,).
+
+    A model whose numbers stop being finite has the loss nan from that step on.
+    """
+    found = np.full(steps, np.nan)
+    try:
+        for progress in learn(model, task, seed, steps=steps, **options):
+            found[progress.step - 1] = progress.loss
+    except FloatingPointError:
+        pass
+    return found
+
+
+def scores(model: Transformer, examples: Sequence[np.ndarray]) -> tuple[float, float]:
+    """Return (nats per token, share of right tokens) on (src, tgt_in, tgt_out), no dropout."""
+    src, tgt_in, tgt_out = examples
+    criterion = LabelSmoothedCrossEntropy(0.0, pad=model.pad)
+    _, cache = criterion.forward(model(src, tgt_in), targets=tgt_out)
+    return token_scores(cache)
+
+
+def smooth(values: np.ndarray, width: int) -> np.ndarray:
+    """Average over `width` neighbours along the last axis: (..., n) -> (..., n // width)."""
+    n = values.shape[-1] // width * width
+    return values[..., :n].reshape(*values.shape[:-1], -1, width).mean(axis=-1)

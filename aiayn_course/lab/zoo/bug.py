@@ -1,0 +1,93 @@
+"""A bug: a wrong version of some methods, to be planted and taken out again."""
+
+import inspect
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+from aiayn_course import PACKAGES
+
+BUGS: dict[int, "Bug"] = {}  # by number; the files of bugs fill it
+PAPER = 32  # the bugs 1 to 32 are of the paper's model, the others of parts that it does not have
+Wrong: Any = object  # the base of wrong versions, whose `self` is an object of the right class
+
+
+@dataclass(frozen=True)
+class Bug:
+    """One bug of the field.
+
+    layer : the class, or the module of functions, that it is planted in
+    what : what goes wrong, in a few sentences
+    formula : the wrong formula, and the right one
+    seen : the public project that had it, or "common"
+    caught_by : the check that must catch it, one of `checks.CHECKS`
+    methods : {name: the wrong version}
+    """
+
+    number: int
+    name: str
+    layer: Any
+    what: str
+    formula: str
+    seen: str
+    caught_by: str
+    methods: dict
+
+    @property
+    def where(self) -> str:
+        """The methods that it replaces: "Softmax.backward"."""
+        return f"{self.layer.__name__.rsplit('.', 1)[-1]}.{', '.join(self.methods)}"
+
+    @contextmanager
+    def plant(self) -> "Iterator[Bug]":
+        """Put the wrong versions in place within a `with` block; an error inside takes them out.
+
+        Methods are replaced in their class, functions wherever the package has imported them. So
+        every object of the class is wrong, in every thread of this program, whether it was made
+        before the block or inside it. Do not plant while another thread computes.
+        """
+        with planted(self.layer, self.methods):
+            yield self
+
+
+@contextmanager
+def planted(layer: Any, methods: dict) -> Iterator[None]:
+    """Replace methods of a class, or functions of a module, within a `with` block.
+
+    methods : {name: what stands there within the block}
+    """
+    rights = {name: vars(layer)[name] for name in methods}
+    try:
+        for name, new in methods.items():
+            replace(layer, name, rights[name], new)
+        yield
+    finally:
+        for name, new in methods.items():
+            replace(layer, name, new, rights[name])
+
+
+def replace(layer, name, old, new):
+    """Set a method of a class; or a function, in its module and in those that imported it."""
+    places = [layer]
+    if isinstance(layer, ModuleType):
+        package = [m for n, m in list(sys.modules.items()) if n.split(".")[0] in PACKAGES]
+        places += [m for m in package if vars(m).get(name) is old]
+    for place in places:
+        setattr(place, name, new)
+
+
+def bug(number, name, layer, *, seen="common", caught_by):
+    """Decorator: the functions of this class are wrong versions of those of `layer`.
+
+    Its `explanation` says what goes wrong, then, after an empty line, gives the formula.
+    """
+    def register(wrong):
+        what, formula = inspect.cleandoc(wrong.explanation).split("\n\n")
+        methods = {n: getattr(wrong, n) for n, f in vars(wrong).items() if callable(f)}
+        facts = dict(what=what, formula=formula, seen=seen, caught_by=caught_by, methods=methods)
+        BUGS[number] = Bug(number, name, layer, **facts)
+        return BUGS[number]
+    return register

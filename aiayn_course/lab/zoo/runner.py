@@ -1,0 +1,33 @@
+"""Run the checks, with a bug planted or without."""
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from aiayn_np.checks import one_line
+
+from .bug import Bug
+from .checks.registry import CHECKS
+
+
+def failures(names: Iterable[str] | None = None) -> dict[str, str]:
+    """Run all checks, or those that are named; return {name of a failing check: its finding}.
+
+    A check also fails if a layer raises another error, such as one about shapes.
+    """
+    found = {}
+    with np.errstate(all="ignore"):
+        for name in CHECKS if names is None else names:
+            try:
+                CHECKS[name]()
+            except AssertionError as error:
+                found[name] = str(error)
+            except Exception as error:
+                found[name] = f"{type(error).__name__}: {one_line(error)}"
+    return found
+
+
+def hunt(bug: Bug, names: Iterable[str] | None = None) -> dict[str, str]:
+    """Return the `failures` while a bug is planted; {} if the bug was not caught."""
+    with bug.plant():
+        return failures(names)

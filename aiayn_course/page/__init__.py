@@ -1,0 +1,8 @@
+"""The page that runs a trained model in the browser: its Python, scripts, style and words.
+
+Public names, by the file that defines them:
+
+    cutting    rules_of
+    live       NotRunnable, check_runnable, write_live
+    live_page  most_telling_first, write_live_page
+"""

@@ -1,0 +1,227 @@
+"""A page that runs a trained model in the browser: one HTML file, with no network.
+
+The model's layers are described by the names of their classes and attributes. The scripts in the
+folder page/ have classes of the same names, so the page builds the same model from the description
+and the numbers. For a layer that no script knows, NotRunnable is raised and names it.
+"""
+
+import base64
+import hashlib
+import json
+import re
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from aiayn_np.dropout import Dropout
+from aiayn_np.files import replacing
+from aiayn_np.module import Module, Parameter, leaves
+from aiayn_np.plotting.tracing import formula_of
+from aiayn_np.transformer import Transformer
+
+PAGE = Path(__file__).parent  # with the scripts, the style and the words
+FORWARD = ("matrix.js", "transformer.js", "variants.js", "shares.js", "what_if.js",
+           "vocabulary.js", "address.js")
+INTERFACE = ("drawing.js", "language.js", "thinking.js", "flow.js", "maps.js", "why.js",
+             "made_of.js", "figure_1.js", "changes.js", "tour.js", "page.js")
+LESSONS = {"1": "01_attention_is_a_soft_look_up", "2": "02_softmax_and_its_jacobian",
+           "3": "03_why_divide_by_sqrt_d_k", "5": "05_masks", "6": "06_many_heads",
+           "8": "08_positions", "9": "09_the_whole_transformer",
+           "10": "10_training_the_copy_task", "11": "11_reading_attention_maps"}
+MOST = 12_000_000  # characters of base64 in a page
+
+
+class NotRunnable(ValueError):
+    """A model or a task that the page cannot run; the message says why."""
+
+
+def live_page(model: Transformer, task: dict, examples: list[str], *, title: str | dict = '',
+              states: dict | None = None, lessons: str = '', metrics: dict | None = None,
+              recorded: list[dict] | None = None, telling: list[int] | None = None,
+              answers: dict[str, str] | None = None) -> str:
+    """Return the page of a model, in English and in Chinese.
+
+    Parameters
+    ----------
+    model : Transformer
+    task : dict of what vocabulary.js needs: "tokens", "pad", "bos", "eos", "max_length", and for
+        text what `text.cutting.rules_of` gives
+    examples : sequences to begin with
+    title : the heading, in both languages or as {"en", "zh"}; "" says what the model does. What
+        stands between two stars is underlined
+    states : {step: {name: array}} of earlier states of the model, which the page holds as float16
+    lessons : the address of the lessons' pages, such as "../lessons/", with the Chinese ones in its
+        folder zh; "" names them without a link
+    metrics : what metrics.json has of the model, for its sentence at the top and for the footer
+    recorded : for a model that is too large, what was computed before of each example: "text",
+        "src", "tgt", "steps" (ids), "five" (the best [token, probability] of each row) and "maps"
+    telling : heads of the decoder's last layer without which the first answer changes; the page
+        begins with one of them
+    answers : {German: English} for numbers below 1000, by which a page of number words tells
+        whether an answer is right
+
+    Returns the HTML text. Raises NotRunnable for a layer that the page does not know, and for too
+    many weights.
+    """
+    values: list[np.ndarray] = []
+    if recorded is None:
+        check_runnable(model)
+        tree = described(model, values, {})
+    else:
+        tree = outline(model)
+        recorded = [one | dict(cache=nested(one["maps"], values), maps=None) for one in recorded]
+    weights = base64_of(values, "<f4")
+    if len(weights) > MOST:
+        raise NotRunnable(f"its weights are {len(weights) / 1e6:.1f} MB of base64, a page holds"
+                          f" {MOST / 1e6:.0f} MB")
+    words = json.loads((PAGE / "words.json").read_text(encoding="utf-8"))
+    titles = title if isinstance(title, dict) else {
+        lang: title or title_of(task, texts) for lang, texts in words.items()}
+    data = dict(
+        title=titles, task=task, model=tree, words=words,
+        lessons={number: f"{lessons}{name}.html" for number, name in LESSONS.items() if lessons},
+        states=kept_states(model, states or {}, MOST - len(weights)),
+        recorded=recorded, examples=examples, telling=telling or [], answers=answers,
+        metrics=told_metrics(metrics or {}),
+        parameters=sum(parameter.value.size for parameter in model.parameters()),
+    )
+    plain = re.sub(r"\*(.+?)\*", r"\1", titles["en"])
+    return filled(data, words["en"], title=escape(plain), weights=weights,
+                  no_script_zh=words["zh"]["no_script"])
+
+
+def title_of(task, words):
+    """Return what a model does, in the words of one language."""
+    things = words["things_digits" if len(task["tokens"]) <= 13 else "things_numbers"]
+    named = words.get(f"title_{task['name']}", words["page_title"])
+    return named.format(name=task["name"], things=things)
+
+
+def write_live(path: str | Path, *arguments: Any, **options: Any) -> Path:
+    """Write the page of `live_page` to a file, whole or not at all; return its path."""
+    page, path = live_page(*arguments, **options), Path(path)
+    with replacing(path) as file:
+        file.write(page.encode())
+    return path
+
+
+def told_metrics(metrics):
+    """Return what the page tells of metrics.json, without names of files."""
+    told = ("exact_match", "held_out", "validation_pairs", "steps", "seconds")
+    return {name: metrics[name] for name in told if name in metrics}
+
+
+def scripts(names):
+    """Return the scripts of these names joined into one, with a single "use strict"."""
+    texts = [(PAGE / name).read_text(encoding="utf-8") for name in names]
+    return '"use strict";\n' + "".join(text.replace('"use strict";\n', "") for text in texts)
+
+
+def known_classes():
+    """Return the names of the layers that the scripts have."""
+    return set(re.findall(r"^class (\w+) extends", scripts(FORWARD), re.M))
+
+
+def check_runnable(model: Module) -> None:
+    """Raise NotRunnable for a layer that the scripts do not have, or whose forward was replaced."""
+    known, package = known_classes() | {"Dropout"}, Module.__module__.split(".")[0]
+    for path, layer in leaves(model, Module):
+        cls = type(layer)
+        if cls.__name__ not in known or cls.__module__.split(".")[0] != package:
+            raise NotRunnable(f"it has no {cls.__name__} in JavaScript")
+        if "forward" in vars(layer):
+            raise NotRunnable(f"{path}.forward was replaced in Python")
+
+
+def described(node, values, places):
+    """Return a layer as plain data {"class", "formula", parts}; add its parameters to `values`.
+
+    places : {id of a Parameter: its description}, so that a shared one is stored once
+    """
+    if isinstance(node, Parameter):
+        if id(node) not in places:
+            at = sum(value.size for value in values)
+            places[id(node)] = dict(shape=node.value.shape, at=at)
+            values.append(node.value)
+        return places[id(node)]
+    if isinstance(node, (list, tuple)):
+        return [described(child, values, places) for child in node]
+    if not isinstance(node, Module):
+        return node
+    parts = {name: described(child, values, places) for name, child in vars(node).items()
+             if not isinstance(child, Dropout)}                        # decoding drops nothing
+    return {"class": type(node).__name__, "formula": formula_of(type(node))} | parts
+
+
+def outline(model):
+    """Return the stacks of a model as plain data: each attention with its number of heads."""
+    def stack(part):
+        names = ("self_attention", "cross_attention")
+        return {"layers": [{name: {"h": getattr(layer, name).h, "attention": {}}
+                            for name in names if hasattr(layer, name)} for layer in part.layers]}
+    ends = {"pad": getattr(model, "pad", None)}
+    if hasattr(model, "stack"):
+        return {"class": "LanguageModel", "stack": {"encoder": stack(model.stack.encoder)}} | ends
+    decoder = stack(model.decoder) if hasattr(model, "decoder") else {"layers": []}
+    return {"class": "Transformer", "encoder": stack(model.encoder), "decoder": decoder} | ends
+
+
+def nested(maps, values):
+    """Return {path: map} as a tree of the paths; add the maps to `values`."""
+    tree: dict[str, Any] = {}
+    for path, weights in maps.items():
+        *parts, last = path.replace("stack.encoder", "decoder").split(".")
+        node = tree
+        for part in parts:
+            node = node.setdefault(part, {})
+        node[last] = dict(shape=weights.shape, at=sum(value.size for value in values))
+        values.append(weights)
+    return tree
+
+
+def base64_of(arrays, dtype):
+    """Return the arrays one after the other in a dtype, as base64."""
+    return base64.b64encode(b"".join(a.astype(dtype).tobytes() for a in arrays)).decode()
+
+
+def kept_states(model, states, most):
+    """Return [{step, weights}] with at most `most` characters of weights in all.
+
+    Where there are more, every second state is left out. The first one stays.
+    """
+    names = [name for name, _ in model.named_parameters()]
+    order = sorted(states)
+    found = [dict(step=step, weights=base64_of([states[step][name] for name in names], "<f2"))
+             for step in order]
+    while found and sum(len(state["weights"]) for state in found) > most:
+        found = found[::2] if len(found) > 1 else []
+    return found
+
+
+def filled(data, words, **others):
+    """Return the template, filled in, with a policy that allows only its script and style."""
+    parts = {name: escape(word) for name, word in words.items()} | others | dict(
+        data=json.dumps(data, separators=(",", ":")).replace("<", "\\u003c"),
+        style=(PAGE / "page.css").read_text(encoding="utf-8"),
+        script=scripts((*FORWARD, *INTERFACE)),
+    )
+    parts["policy"] = (f"default-src 'none'; script-src {digest(parts['script'])};"
+                       f" style-src {digest(parts['style'])}; img-src data:; base-uri 'none';"
+                       " form-action 'none'")                          # data: to save a picture
+    template = marked((PAGE / "page.html").read_text(encoding="utf-8"), words)
+    page = re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], template)
+    return page.encode("utf-8", "replace").decode()                    # half a surrogate pair: "?"
+
+
+def marked(template, words):
+    """Return the template with an attribute at each word, by which language.js finds it."""
+    keys = "|".join(words)
+    labelled = re.sub(rf'aria-label="\{{\{{({keys})\}}\}}"', r'\g<0> data-say-label="\1"', template)
+    return re.sub(rf'(?<!")\{{\{{({keys})\}}\}}', r'<span data-say="\1">\g<0></span>', labelled)
+
+
+def digest(text):
+    """Return the hash by which a content security policy knows a script or a style."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

@@ -1,1 +1,0 @@
-"""The drawings of `drawings.py`, and the running example that they share with the lessons."""

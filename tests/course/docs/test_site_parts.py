@@ -1,0 +1,87 @@
+"""What the site is made from: no section of the paper, no name and no bug is left out."""
+
+import re
+import sys
+
+import pytest
+from pages import ROOT
+
+sys.path.append(str(ROOT / "docs"))
+
+import check_links
+import generate
+
+from aiayn_course.lab.zoo import BUGS
+from aiayn_course.lab.zoo.bug import PAPER as OF_THE_PAPER
+from aiayn_course.page.live import LESSONS
+
+PAPER = ROOT / "docs" / "paper"
+
+
+def test_every_bug_has_its_wrong_lines_beside_the_right_ones():
+    sections = re.split(r"^\(bug-\d+\)=$", generate.zoo(), flags=re.MULTILINE)
+    assert len(sections) == 1 + len(BUGS) == 39
+    for bug, section in zip(BUGS.values(), sections[1:]):
+        assert bug.name in section
+        assert bug.caught_by in section
+        assert section.count(":emphasize-lines:") >= 1
+        assert section.count(":caption: ") == 2
+        assert ("Trained with it, the model " in section) == (bug.number <= OF_THE_PAPER)
+
+
+def cell(kind, number, source, **more):
+    return dict(cell_type=kind, id=str(number), source=source, **more)
+
+
+def test_what_answers_a_prediction_is_hidden_until_a_click():
+    cells = [cell("markdown", 0, "# Lesson"), cell("code", 1, "first()"),
+             cell("markdown", 2, "> **Predict.** How many?"), cell("code", 3, "second()"),
+             cell("markdown", 4, "Three.")]
+    answers = [dict(c, outputs=[f"out {c['id']}"]) if c["cell_type"] == "code" else c
+               for c in cells]
+    page = generate.lesson_page(dict(cells=answers), dict(cells=cells), "links")["cells"]
+    assert [c["source"] for c in page] == ["# Lesson", "links", "first()",
+                                           "> **Predict.** How many?", "second()", "Three."]
+    assert [c["metadata"]["tags"] for c in page if c["cell_type"] == "code"] == [
+        [], ["hide-output"]]
+    assert page[4]["outputs"] == ["out 3"]
+
+
+def test_a_lesson_holds_the_live_pages_that_it_links_to(tmp_path, monkeypatch):
+    monkeypatch.setattr(generate, "DOCS", tmp_path)
+    said = "Open [the `3 1 4`](../../docs/live/copy.html#src=3&layer=1) or [x](../other.md)."
+    assert generate.frames(said, "../") == ""                          # it was not made
+    (tmp_path / "live").mkdir()
+    (tmp_path / "live" / "copy.html").touch()
+    assert generate.frames(said, "../").split("\n\n")[1:] == [
+        '<details class="live"><summary>the 3 1 4</summary><iframe title="the 3 1 4"'
+        ' data-src="../../live/copy.html#src=3&layer=1"></iframe></details>']
+
+
+def test_the_lessons_that_live_pages_name_are_pages():
+    assert set(LESSONS.values()) <= {stem for stem, _ in generate.lesson_pages().values()}
+
+
+def test_dead_links_are_found(tmp_path):
+    (tmp_path / "a.html").write_text('<a href="b.html#here">x</a> <a href="https://x.org">y</a>'
+                                     ' <a href="sub/">z</a> <img src="data:,"> <a href="#">t</a>')
+    (tmp_path / "b.html").write_text('<h1 id="here">x</h1><a href="a.html">y</a>')
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "index.html").write_text('<a href="../b.html">x</a>')
+    assert check_links.dead_links(tmp_path) == []
+    (tmp_path / "c.html").write_text('<a href="gone.html">x</a><img src="gone.png">'
+                                     '<a href="b.html#gone">y</a><a href="#gone">z</a>')
+    assert [link for _, link in check_links.dead_links(tmp_path)] == [
+        "gone.html", "gone.png", "b.html#gone", "#gone"]
+
+
+@pytest.mark.parametrize(("page", "other"), [
+    ("pages/variants", "pages/zh/variants"), ("zh/paper/softmax", "paper/softmax"),
+    ("pages/symbols", "zh/symbols"), ("pages/zoo", "zh/index"), ("zh/glossary", "index"),
+])
+def test_the_same_page_in_the_other_language_is_found_where_it_stands(page, other):
+    twin = pytest.importorskip("site_chinese").twin
+    pages = {page, other, "index", "zh/index"}
+    assert twin(page, pages) == other
+    if other not in ("index", "zh/index"):
+        assert twin(other, pages) == page

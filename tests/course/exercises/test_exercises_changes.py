@@ -1,0 +1,219 @@
+"""Explanations by a change of the right formula: the formulas, and mistakes that nobody listed."""
+
+import functools
+
+import numpy as np
+import pytest
+from solutions import answer
+
+from aiayn_course.exercises import check
+from aiayn_course.exercises.checking.comparing import same
+from aiayn_course.exercises.checking.diagnosis import predict
+from aiayn_course.exercises.checking.trial import Trial
+from aiayn_course.exercises.exercise import SUBJECTS
+from aiayn_np.decoding.greedy import greedy_decode
+
+LAYERS = [name for name, subject in SUBJECTS.items() if subject.kind == "layer"]
+FUNCTIONS = [name for name in SUBJECTS if name not in LAYERS]
+
+
+@np.errstate(all="ignore")
+@pytest.mark.parametrize("name", LAYERS)
+@pytest.mark.parametrize("stage", ["forward", "backward"])
+def test_the_formula_of_a_layer_is_right(name, stage, rng):
+    subject, tried = SUBJECTS[name], 0
+    for case in subject.cases(rng):
+        trial = Trial(subject, subject.reference, case, rng)
+        right = {"output": trial.want} if stage == "forward" else trial.expected
+        found = predict(subject.formulas[stage], stage, trial)
+        for tensor, value in found.items():
+            tried += 1
+            assert same(value, right[tensor]), (case.what, tensor)
+    assert tried
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_the_formula_of_a_function_is_what_the_library_computes(name, rng):
+    subject = SUBJECTS[name]
+    reference = subject.reference
+    if reference is greedy_decode:
+        reference = functools.partial(reference, keep=False)
+    for case in subject.cases(rng):
+        found, want = (subject.run(f, case) for f in (subject.formulas["function"], reference))
+        assert all(same(found[n], want[n]) for n in want), case.what
+
+
+@np.errstate(all="ignore")
+@pytest.mark.parametrize("name", SUBJECTS)
+def test_every_piece_can_be_changed_and_nothing_is_changed_for_good(name, rng):
+    """All changes are compiled together; with all switches at 0 the formula is right again."""
+    subject = SUBJECTS[name]
+    case = subject.cases(rng)[0]
+    for stage, formula in subject.formulas.items():
+        assert len(formula.changes) > 9
+        if stage == "function":
+            before = subject.run(formula.function, case)
+            for change in formula.changes[:3]:
+                subject.run(change, case)
+            after = subject.run(formula, case)
+        else:
+            trial = Trial(subject, subject.reference, case, rng)
+            after, before = {}, {"output": trial.want} if stage == "forward" else trial.expected
+            for change in (*formula.changes[:3], formula):
+                after = predict(change, stage, trial) or {}
+        assert all(same(after[n], value) for n, value in before.items())
+
+
+UNPLANNED = [  # exercise, class, words of the reason, what is changed in the solution
+    (2, "LayerNorm", ["`(g - mean_g - mean_gn) / s` where"],
+     [("(g - mean_g - n * mean_gn)", "(g - mean_g - mean_gn)")]),
+    (2, "LayerNorm", ["`(grad_y * y).sum(axis=positions)` where"],
+     [("(grad_y * n).sum", "(grad_y * (self.gamma.value * n + self.beta.value)).sum")]),
+    (12, "EncoderLayer", ["cache.add_norm_1)` where", "cache.add_norm_2)` where"],
+     [("(grad_y, cache.add_norm_2)", "(grad_y, cache.add_norm_1)"),
+      ("(grad_x, cache.add_norm_1)", "(grad_x, cache.add_norm_2)")]),
+    (4, "ScaledDotProductAttention", ["math.sqrt(Q.shape[0])"],
+     [("Q @ K.mT / math.sqrt(Q.shape[-1])", "Q @ K.mT / math.sqrt(Q.shape[0])")]),
+    (11, "Adam", ["Two things at once", "divide v by", "eps is added inside"],
+     [("v / (1 - self.beta_2**self.t)", "v"), ("np.sqrt(v_hat) + self.eps",
+                                              "np.sqrt(v_hat + self.eps)")]),
+]
+
+
+CAUSES = [  # exercise, class or function, the first hint without its code, what is changed
+    (1, "Softmax", "It is as if the factor `weights` were missing",
+     [("return weights * (", "return (")]),
+    (2, "LayerNorm", "It is as if the term `self.eps` were missing",
+     [("np.sqrt(variance + self.eps)", "np.sqrt(variance)")]),
+    (2, "LayerNorm", "It is as if `sqrt` were left out, or divided by twice",
+     [("1 / np.sqrt(variance + self.eps)", "1 / (variance + self.eps)")]),
+    (2, "LayerNorm", "It is as if the sign of `n * mean_gn` were the other",
+     [("- n * mean_gn", "+ n * mean_gn")]),
+    (2, "LayerNorm", "It is as if `sum` stood here",
+     [("(g * n).mean(", "(g * n).sum(")]),
+    (3, "Linear", "It is as if `grad_y` were 1 everywhere",
+     [("grad_y.reshape(-1, self.d_out)\n", "np.ones(grad_y.shape).reshape(-1, self.d_out)\n"),
+      ("return grad_y @", "return np.ones(grad_y.shape) @")]),
+    (3, "Linear", "It is as if there were one factor more, `1 / len(rows)`",
+     [("rows.T @ grad_rows", "rows.T @ grad_rows / len(rows)")]),
+    (4, "ScaledDotProductAttention", "It is as if the length of another axis stood here",
+     [("Q @ K.mT / math.sqrt(Q.shape[-1])", "Q @ K.mT / math.sqrt(Q.shape[1])")]),
+    (5, "not_padding", "It is as if no axis were inserted (None in an index puts in one of length"
+     " 1)", [("(ids != pad)[:, None, None, :]", "ids != pad")]),
+    (5, "Mask", "It is as if `allowed` were turned into its opposite",
+     [("allowed, scores, -math.inf", "allowed, -math.inf, scores")]),
+    (11, "Adam", "It is as if `self.t += 1` were left out, or came too late",
+     [("        self.t += 1\n", "")]),
+    (12, "EncoderLayer", "It is as if `grad_y` arrived where the gradient of this part's own output"
+     " belongs", [("feed_forward.backward(grad_fed,", "feed_forward.backward(grad_y,")]),
+    (6, "MultiHeadAttention", "It is as if `allowed` were not passed on, or had no effect",
+     [("(Q, K, V, allowed=allowed, rng=rng)", "(Q, K, V)")]),
+    (8, "OutputProjection", "It is as if there were one factor more,"
+     " `math.sqrt(x.shape[-1])`",
+     [("x @ self.E.value.T,", "x @ self.E.value.T * math.sqrt(x.shape[-1]),")]),
+    (10, "LabelSmoothedCrossEntropy", "It is as if the difference were the other way round",
+     [("np.exp(cache.log_p) - cache.q", "cache.q - np.exp(cache.log_p)")]),
+    (11, "warmup_rate", "It is as if `max` stood here", [("min(step", "max(step")]),
+    (12, "EncoderLayer", "It is as if terms were missing",
+     [("return grad_x + sum(self.self_attention.backward(grad_attended, cache.self_attention))",
+       "return grad_x + self.self_attention.backward(grad_attended, cache.self_attention)[0]")]),
+    (13, "greedy_decode", "It is as if another entry were picked",
+     [("logits[:, -1]", "logits[:, 0]")]),
+]
+
+
+@pytest.mark.parametrize(("number", "name", "cause", "edits"), CAUSES)
+def test_a_general_change_is_named_in_plain_words(number, name, cause, edits):
+    hint = check(answer(number, name, *edits)).hints[0]
+    assert hint.partition(": your numbers are those of ")[0].rstrip(".") == cause
+
+
+@pytest.mark.parametrize(("number", "name", "words", "edits"), UNPLANNED)
+def test_a_mistake_that_is_on_no_list_is_named(number, name, words, edits):
+    report = check(answer(number, name, *edits))
+    assert not report
+    assert "Your numbers are those of" in report.message
+    for word in words:
+        assert word.strip("`") in report.message
+
+
+def test_equal_changes_in_two_places_are_one_mistake():
+    edit = "cache.mask) / math.sqrt(cache.Q.shape[-1])", "cache.mask)"
+    report = check(answer(4, "ScaledDotProductAttention", edit))
+    assert "Two things" not in report.message
+    assert "`grad_scores @ K` where" in report.message
+    assert "`grad_scores.mT @ Q` where" in report.message
+
+
+def test_only_the_places_that_matter_are_named():
+    edits = [("(x, attended, rng=rng)", "(x, attended)"),
+             ("(x, fed, rng=rng)", "(x, fed)")]
+    hint = check(answer(12, "EncoderLayer", *edits)).hints[0]
+    assert "add_norm_2(x, fed)" in hint
+    assert "self_attention" not in hint
+
+
+def test_what_fits_no_change_gets_none():
+    other = ("return self.gamma.value * n", "return np.tanh(n) + self.gamma.value * n")
+    assert "Your numbers are those of" not in check(answer(2, "LayerNorm", other)).message
+
+
+def test_float32_on_the_way_is_named():
+    edit = "n = centred * inv_std", "n = (centred * inv_std).astype(np.float32).astype(x.dtype)"
+    assert "astype(np.float32)" in check(answer(2, "LayerNorm", edit)).message
+
+
+def test_the_same_mistake_everywhere_is_one_change():
+    edits = [("x.mean(axis=-1, keepdims=True)", "x.mean(axis=0, keepdims=True)"),
+             ("(centred * centred).mean(axis=-1,", "(centred * centred).mean(axis=0,")]
+    report = check(answer(2, "LayerNorm", *edits))
+    assert report.diagnosis == "wrong axis"
+    assert "batch norm" in report.message
+    assert report.message.count("is right") == 2
+
+
+ERRORS = [  # exercise, class, what a teacher says, what is changed in the solution
+    (2, "LayerNorm", ".value", [("self.gamma.value * n", "self.gamma * n")]),
+    (7, "PositionwiseFeedForward", "returns two things",
+     [("hidden, c.linear_1 = self", "hidden = self")]),
+    (1, "Softmax", "an import at the top", [("import numpy as np\n", "")]),
+    (3, "Linear", "in the other order", [("return y, Cache(x=x)", "return x, y")]),
+    (1, "Softmax", "that of the stub", [("def forward(self, scores)", "def forward(scores)")]),
+]
+
+
+@pytest.mark.parametrize(("number", "name", "words", "edits"), ERRORS)
+def test_an_error_of_python_gets_a_sentence(number, name, words, edits):
+    message = check(answer(number, name, *edits)).message
+    assert words in message
+    assert message.endswith(".")
+    assert not message.endswith("..")
+
+
+def test_nan_is_explained_by_the_line_in_which_it_begins():
+    edit = "np.exp(scores - highest)", "np.exp(scores)"
+    message = check(answer(1, "Softmax", edit)).message
+    assert "It begins in line " in message
+    assert "exp of a number above 709 is inf" in message
+
+
+def test_an_option_without_effect_and_one_with_too_much_are_named():
+    ignored = check(answer(4, "ScaledDotProductAttention", (
+        "scores, cache.mask = self.mask.forward(scores, allowed=allowed)",
+        "scores, cache.mask = self.mask.forward(scores + 0.1 * (rng is not None), allowed=allowed)"
+        "; scores = scores * (1 + (rng is not None))")))
+    assert "The output is right without rng" in ignored.message
+
+
+def test_only_what_was_tried_is_called_right():
+    """A case after the wrong one is run, too, before it is said that nothing else is wrong."""
+    edit = "return y, Cache(x=x)", "return y + (x.ndim == 2) * np.arange(self.d_out), Cache(x=x)"
+    report = check(answer(3, "Linear", edit))
+    assert report.diagnosis == "number of axes"
+    some = "return y, Cache(x=x)", "return y + (self.b is None) * np.tanh(y), Cache(x=x)"
+    assert "wrong only here: no bias" in check(answer(3, "Linear", some)).message
+
+
+def test_long_lists_are_cut():
+    edit = "grad_x, grad_fed = self", "grad_y = np.tanh(grad_y); grad_x, grad_fed = self"
+    assert " and 9 more. " in check(answer(12, "EncoderLayer", edit)).message

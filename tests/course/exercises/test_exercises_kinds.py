@@ -1,0 +1,371 @@
+"""Kinds of mistakes that strangers made: each gets its reason, and no other one."""
+
+import pytest
+from solutions import answer, edited, run, source
+
+from aiayn_course.exercises import check
+
+CORRECTED = ("m_hat, v_hat = m / (1 - self.beta_1**self.t), v / (1 - self.beta_2**self.t)",
+             "m_hat, v_hat = m, v")
+EPS = "np.sqrt(v_hat) + self.eps)"
+CLEARED = (EPS, f"{EPS}\n            p.grad[...] = 0")
+M, V = (f"self.{name} = [np.zeros_like(p.value) for p in self.parameters]" for name in "mv")
+PICKED, UNPACKED = "logits[:, -1].argmax(axis=-1)", "grad_Q, grad_K, grad_V = self.attention."
+PARTS = "sum(self.self_attention.backward(grad_attended, cache.self_attention))"
+DOT = "From three axes on np.dot is not @"
+ONE_EACH = "A backward returns one gradient for each array"
+
+PER_HEAD = (
+    ("heads, c.attention = self.attention.forward(Q, K, V, allowed=allowed, rng=rng)",
+     """parts = []
+        for i in range(self.h):
+            head, c.attention = self.attention.forward(
+                *(x[..., i, :, :] for x in (Q, K, V)), rng=rng,
+                allowed=None if allowed is None else np.broadcast_to(
+                    allowed, (*Q.shape[:-1], K.shape[-2]))[..., i, :, :])
+            parts.append(head)
+        heads = np.stack(parts, axis=-3)"""),
+    ("grad_Q, grad_K, grad_V = self.attention.backward(grad_heads, cache.attention)",
+     """grad_Q, grad_K, grad_V = (np.stack(g, axis=-3) for g in zip(*(
+            self.attention.backward(grad_heads[..., i, :, :], cache.attention)
+            for i in range(self.h))))"""))
+W_GRAD = "self.W.grad += rows.T @ grad_rows"
+IN_A_LOOP = """for x_i, g_i in zip(cache.x.reshape(-1, *cache.x.shape[-2:]),
+                            grad_y.reshape(-1, *grad_y.shape[-2:])):
+            dW = x_i.T @ g_i
+        self.W.grad += dW"""
+ZEROS = "return grad_y if cache", "return 0 * grad_y if True or cache"
+COSINES, LOSS = "np.cos(angle)[:, : self.d_model // 2]", "-np.where(real, q * log_p, 0).sum()"
+EVERYWHERE = """((1 - self.eps_ls) * -log_p[..., targets] + self.eps_ls * -log_p.mean(axis=-1))"""
+WHOLE = "return tgt[:, 1:]"
+WITHOUT_EOS = """rows = [row[: (row + [eos]).index(eos)] for row in tgt[:, 1:].tolist()]
+    longest = max(map(len, rows))
+    return np.array([row + [model.pad] * (longest - len(row)) for row in rows])"""
+FILLED = ("return np.pad(tgt, ((0, 0), (0, max_len + 1 - tgt.shape[1])),"
+          " constant_values=model.pad)")
+LEAKY = [("np.maximum(x, 0)", "np.where(x > 0, x, 0.01 * x)"), ("return y, c", "return x + y, c")]
+
+KINDS = [  # exercise, class, diagnosis, words of the reason, what is changed in the solution
+    (3, "Linear", "term twice", ["2 * self.b.value"],
+     [("y + self.b.value", "y + self.b.value + self.b.value")]),
+    (7, "PositionwiseFeedForward", "term twice", ["2 * self.linear_1.b", "2 * self.linear_2.b"],
+     [("(hidden)", "(hidden + self.linear_1.b.value)"),
+      ("return y, c", "return y + self.linear_2.b.value, c")]),
+    (11, "Adam", "m and v are one", ["one array"], [(M, f"self.m = {V}"), (f"        {V}\n", "")]),
+    (11, "Adam", "means not kept", ["names a new array"],
+     [("m += (1 - self.beta_1)", "m = m + (1 - self.beta_1)"),
+      ("v += (1 - self.beta_2)", "v = v + (1 - self.beta_2)")]),
+    (11, "Adam", "bias correction missing", ["too small at first", "clears p.grad"],
+     [CORRECTED, CLEARED]),
+    (11, "Adam", "gradient cleared", ["clears p.grad", "There is more: ",
+     "values after each step is wrong"],
+     [("rate * m_hat /", "rate * np.tanh(m_hat + 1) /"), CLEARED]),
+    (11, "Adam", "eps inside the root", ["outside", "becomes another array"],
+     [("np.sqrt(v_hat) + self.eps", "np.sqrt(v_hat + self.eps)"),
+      ("p.value -= rate", "p.value = p.value - rate")]),
+    (4, "ScaledDotProductAttention", "sqrt left out",
+     ["/ Q.shape[-1]", "The mask has no effect"],
+     [("Q @ K.mT / math.sqrt(Q.shape[-1])", "Q @ K.mT / Q.shape[-1]"),
+      ("(scores, allowed=allowed)", "(scores)")]),
+    (13, "greedy_decode", "wrong axis", ["over the positions"],
+     [(PICKED, "logits.argmax(axis=1)[:, -1]")]),
+    (13, "greedy_decode", "wrong axis", ["over the positions"],
+     [(PICKED, "logits.argmax(axis=1)[:, 0]")]),
+    (13, "greedy_decode", "error", ["all the input arrays must have same number of dimensions"],
+     [("token[:, None]", "token")]),
+    (13, "greedy_decode", "argmin instead of argmax", ["logits[:, -1].argmin("],
+     [(PICKED, "logits[:, -1].argmin(axis=-1)")]),
+    (13, "greedy_decode", "prefix lost", ["must be appended"],
+     [("tgt = np.concatenate([tgt, token[:, None]], axis=1)", "tgt = token[:, None]")]),
+    (3, "Linear", "value forgotten", ["self.W.value"], [("x @ self.W.value", "x @ self.W")]),
+    (3, "Linear", "value forgotten", ["self.W.value"],
+     [("x @ self.W.value", "np.einsum('...i,ij->...j', x, self.W)")]),
+    (7, "PositionwiseFeedForward", "layer for an array", ["call its forward"],
+     [("hidden, c.linear_1 = self.linear_1.forward(x)", "hidden = x @ self.linear_1")]),
+    (11, "Adam", "value forgotten", ["A Parameter is no array"], [(M, M.replace("p.value", "p"))]),
+    *((7, "ReLU", "two arrays for one", ["np.maximum"], [("np.maximum(x, 0)", code)])
+      for code in ("np.max(0, x)", "np.max([0, x])", "max(0, x)")),
+    (7, "ReLU", "axis lost", ["np.maximum"], [("np.maximum(x, 0)", "np.max(x, 0)")]),
+    (11, "warmup_rate", "two arrays for one", ["np.minimum"], [("min(step", "np.min(step")]),
+    (6, "MultiHeadAttention", "not unpacked", [ONE_EACH],
+     [(UNPACKED, "grad_Q = grad_K = grad_V = self.attention.")]),
+    (6, "MultiHeadAttention", "not unpacked", [ONE_EACH],
+     [(UNPACKED, "grad_Q, c = self.attention.")]),
+    (12, "EncoderLayer", "not unpacked", ["as if a tuple were added"], [(PARTS, PARTS[4:-1])]),
+    (7, "PositionwiseFeedForward", "shapes", ["got (3, 7)"],
+     [("grad_hidden = self", "grad_hidden, c = self")]),
+    (7, "PositionwiseFeedForward", "wrong type", ["returns two things"],
+     [("y, c.linear_2 = self", "y = self")]),
+    (3, "Linear", "not kept", ["A tuple has no names"],
+     [("Cache(x=x)", "(x, y)")]),
+    (3, "Linear", "another product", [DOT],
+     [("rows.T @ grad_rows", "np.dot(cache.x.mT, grad_y)")]),
+    (4, "ScaledDotProductAttention", "another product", [DOT], [("Q @ K.mT", "np.dot(Q, K.mT)")]),
+    (4, "ScaledDotProductAttention", "another array", ["`weights @ K` where"],
+     [("cache.weights @ V", "cache.weights @ K")]),
+    (4, "ScaledDotProductAttention", "applied twice", ["softmax(softmax("],
+     [("cache.weights @ V", "self.softmax(cache.weights) @ V")]),
+    (12, "EncoderLayer", "results in another order", ["[::-1]"],
+     [("grad_x, grad_fed = self", "grad_fed, grad_x = self")]),
+    (9, "SinusoidalPositionalEncoding", "cut to whole numbers", ["np.trunc(PE)"],
+     [("(T, self.d_model)", "(T, self.d_model), dtype=int")]),
+    (10, "LabelSmoothedCrossEntropy", "mean over everything", ["all entries"],
+     [(".sum() / count", ".mean()")]),
+    (11, "warmup_rate", "sign", ["Two things", "d_model ** 0.5", "max(step"],
+     [("min(step", "max(step"), ("d_model**-0.5", "d_model**0.5")]),
+    (3, "Linear", "one sequence only", ["Only the last sequence counts", "`+=` adds"],
+     [(W_GRAD, IN_A_LOOP)]),
+    (3, "Linear", "one sequence only", ["Only the first sequence counts"],
+     [(W_GRAD, f"first = grad_y[0].reshape(-1, self.d_out)\n        {W_GRAD}"),
+      ("rows.T @ grad_rows", "cache.x[0].reshape(-1, self.d_in).T @ first"),
+      ("grad_rows.sum", "first.sum")]),
+    (2, "LayerNorm", "one position only", ["Only the last position counts"],
+     [("(grad_y * n).sum(axis=positions)", "(grad_y * n).reshape(-1, self.d_model)[-1]")]),
+    (3, "Linear", "factor", ["1 / the number of sequences"],
+     [(W_GRAD, "self.W.grad += (cache.x.mT @ grad_y).reshape(-1, self.d_in, self.d_out).mean(0)")]),
+    *((3, "Linear", "number of axes", ["X.T reverses all axes"],
+       [(W_GRAD, f"self.W.grad += {x_T} @ grad_y")])
+      for x_T in ("cache.x.T", "np.transpose(cache.x)")),
+    (6, "MultiHeadAttention", "shapes", ["is undone in reverse order"],
+     [(UNPACKED, "grad_V, grad_K, grad_Q = self.attention.")]),
+    (3, "Linear", "einsum", ["einsum never sums over it"],
+     [("rows.T @ grad_rows", "np.einsum('...i,...o->io', cache.x, grad_y)")]),
+    (3, "Linear", "number of axes", ["`...` stands for all axes in front"],
+     [("rows.T @ grad_rows", "np.einsum('bti,bto->io', cache.x, grad_y)")]),
+    (3, "Linear", "None", ["With bias=False, self.b is None"],
+     [("if self.b is not None:\n            y =", "if True:\n            y =")]),
+    (3, "Linear", "wrong count", ["add them to `.grad`"],
+     [("return grad_y @ self.W.value.T", "return grad_y @ self.W.value.T, self.W.grad, 1")]),
+    (3, "Linear", "brackets", ["`x @ (self.W.value + self.b.value)` where"],
+     [("y + self.b.value", "x @ (self.W.value + self.b.value)")]),
+    (4, "ScaledDotProductAttention", "sqrt left out",
+     ["`Q @ K.mT / Q.shape[-1]` where"],
+     [("Q @ K.mT / math.sqrt(Q.shape[-1])", "Q @ K.mT / Q.shape[-1]"),
+      ("/ math.sqrt(cache.Q.shape[-1])", "* cache.Q.shape[-1]")]),
+    (3, "Linear", "zero", ["`self.b.grad += grad_rows.sum(axis=0)` left out"],
+     [("self.b.grad += grad_rows.sum(axis=0)", "pass")]),
+    (4, "ScaledDotProductAttention", "factor left out",
+     ["`Q @ K.mT` where"],
+     [("Q @ K.mT / math.sqrt(Q.shape[-1])", "Q @ K.mT"),
+      ("grad_scores.mT @", "-grad_scores.mT @")]),
+    (12, "EncoderLayer", "allowed not passed on",
+     ["`self.self_attention(x, x, x, rng=rng)` where"],
+     [("allowed=allowed, rng=rng", "rng=rng"),
+      ("(grad_x, cache.add_norm_1)", "(np.tanh(grad_x), cache.add_norm_1)")]),
+    (5, "Mask", "zero", ["It is zero everywhere"],
+     [ZEROS]),
+    (6, "MultiHeadAttention", "cache of the last head", ["Keep one for every head"],
+     list(PER_HEAD)),
+    (6, "MultiHeadAttention", "some entries", ["linear_Q.W.grad: Only some", "index 0 to 5 of"],
+     [("grad_x_Q = self", "grad_Q[..., :1, :, :] = 0\n        grad_x_Q = self")]),
+    (6, "MultiHeadAttention", "reshape for a transpose",
+     ["`heads.reshape(heads.swapaxes(-2, -3).shape)` where"],
+     [("x = x.swapaxes(-2, -3)\n    return x.reshape(*x.shape[:-2], x.shape[-2] * x.shape[-1])",
+       "return x.reshape(*x.shape[:-3], x.shape[-2], -1)"),
+      ("allowed=allowed, rng=rng", "rng=rng")]),
+    (6, "MultiHeadAttention", "wrong count", ["Gradients of several inputs are added up"],
+     [("return grad_x_Q, grad_x_K, grad_x_V", "return grad_x_Q + grad_x_K + grad_x_V")]),
+    (6, "MultiHeadAttention", "error", ["must have d_in=12 on its last axis"],
+     [("forward(merge_heads(heads))", "forward(heads[..., 0, :, :])")]),
+    (7, "PositionwiseFeedForward", "leaky", ["a small part of their value", "x is added"], LEAKY),
+    (8, "Embedding", "error", ["E always has vocab_size rows"],
+     [("self.E.value[ids] *", "(ids[..., None] == np.arange(ids.max() + 1)) @ self.E.value *")]),
+    (9, "SinusoidalPositionalEncoding", "shapes", ["one cosine fewer"],
+     [(COSINES, "np.cos(angle)")]),
+    (9, "SinusoidalPositionalEncoding", "zero", ["It is zero everywhere"],
+     [("return grad_y", "return np.zeros_like(grad_y)")]),
+    (9, "SinusoidalPositionalEncoding", "brackets", ["`(pos / 10000) ** (two_i / d_model)` where"],
+     [("pos / 10000 ** (np", "(pos / 10000) ** (np")]),
+    *((10, "LabelSmoothedCrossEntropy", "all targets everywhere", ["a target of its own"],
+       [(LOSS, code)]) for code in (f"({EVERYWHERE} * real[..., 0]).sum()",
+                                    f"{EVERYWHERE}[real[..., 0]].sum()")),
+    (11, "warmup_rate", "brackets", ["(step * warmup_steps) ** (-1.5)"],
+     [("step * warmup_steps**-1.5", "(step * warmup_steps)**-1.5")]),
+    (11, "Adam", "brackets", ["1 - beta^t"],
+     [(f"{x} / (1 - self.beta_{i}**self.t)", f"{x} / (1 - self.beta_{i})**self.t")
+      for x, i in ("m1", "v2")]),
+    (11, "Adam", "last parameter only", ["after the loop"],
+     [("            p.value -= rate", "        p.value -= rate")]),
+    (1, "Softmax", "term outside of the function", ["`np.exp(scores) - highest` where"],
+     [("np.exp(scores - highest)", "np.exp(scores) - highest")]),
+    (12, "EncoderLayer", "allowed not passed on",
+     ["`self.self_attention(x, x, x, rng=rng)` where"],
+     [("allowed=allowed, rng=rng", "rng=rng"), (PARTS, f"{PARTS[4:-1]}[0]")]),
+    (12, "EncoderLayer", "rng not passed on",
+     ["`self.add_norm_1(x, attended)` where", "`self.add_norm_2(x_1, fed)` where"],
+     [("allowed=allowed, rng=rng", "allowed=allowed"), ("(x, attended, rng=rng)", "(x, attended)"),
+      ("(x, fed, rng=rng)", "(x, fed)")]),
+    (13, "greedy_decode", "eos removed", ["A row ends before its eos"], [(WHOLE, WITHOUT_EOS)]),
+    (13, "greedy_decode", "bos returned", ["Return it without", "And then: ", "always max_len"],
+     [(WHOLE, FILLED)]),
+    (13, "greedy_decode", "bos returned", ["the last token cut away"],
+     [(WHOLE, "return tgt[:, :-1]")]),
+    (13, "greedy_decode", "changed in place", ["writes in line 31, `src[:] = model.pad;"],
+     [("memory_allowed = not", "src[:] = model.pad; memory_allowed = not")]),
+    (11, "Adam", "stale", ["`kept` stands in the class"],
+     [("class Adam:", "class Adam:\n    __slots__, kept = ['__dict__'], {}"),
+      ("self.m = [np.zeros_like(p.value) for",
+       "self.m = [self.kept.setdefault(p.value.shape, np.zeros_like(p.value)) for")]),
+    (2, "LayerNorm", "another default", ["takes 1e-05, and must take 1e-06"],
+     [("eps=1e-6", "eps=1e-5")]),
+    (13, "greedy_decode", "random", ["draws random numbers"],
+     [("        token =", "        logits += np.random.default_rng(0).gumbel(size=logits.shape)\n"
+       "        token =")]),
+    (10, "LabelSmoothedCrossEntropy", "sign", ["`grad_loss * (q - p) *"],
+     [("np.exp(cache.log_p) - cache.q", "cache.q - np.exp(cache.log_p)")]),
+    (4, "ScaledDotProductAttention", "another size", ["math.sqrt(Q.shape[1])"],
+     [("math.sqrt(Q.shape[-1])", "math.sqrt(Q.shape[1])")]),
+    (8, "Embedding", "dtype", ["is made in line 34: `return np.eye(self.vocab_size)[ids] @"],
+     [("self.E.value[ids]", "np.eye(self.vocab_size)[ids] @ self.E.value")]),
+    (2, "LayerNorm", "overwritten", ["writes over gamma.grad and beta.grad"],
+     [("self.beta.grad +=", "self.beta.grad ="), ("self.gamma.grad +=", "self.gamma.grad =")]),
+    (13, "greedy_decode", "stops at pad", ["Only eos ends a row"],
+     [("ended |= token == eos", "ended |= np.isin(token, [eos, model.pad])")]),
+    (13, "greedy_decode", "pad never taken", ["whichever it is"],
+     [("        token =", "        logits[..., model.pad] = -np.inf\n        token =")]),
+    (13, "greedy_decode", "0 taken for None", ["holds for 0, too"],
+     [("max_len is None", "not max_len")]),
+    (10, "LabelSmoothedCrossEntropy", "stale", ["keeps a size in itself"],
+     [("count = int(real.sum())", "count = self.count = int(real.sum())"),
+      ("grad_loss / cache.count", "grad_loss / self.count")]),
+    (5, "not_padding", "shape", ["An axis of length 1 is missing"],
+     [("[:, None, None, :]", "[:, None, :]")]),
+    (1, "Softmax", "shape", ["The axes in front are merged into one"],
+     [("return weights, Cache(", "return weights.reshape(-1, weights.shape[-1]), Cache(")]),
+    (4, "ScaledDotProductAttention", "error", ["mismatch"],
+     [("grad_scores @ cache.K", "grad_scores.mT @ cache.K")]),
+    (10, "LabelSmoothedCrossEntropy", "condition ignored", ["`(targets != self.pad) | True`"],
+     [("np.where(cache.real, p_minus_q, 0) * (grad_loss / cache.count)",
+       "p_minus_q * (grad_loss / cache.real.size)")]),
+]
+
+
+MEANS = "mean_g, mean_gn = g.mean(axis=-1, keepdims=True), (g * n).mean(axis=-1, keepdims=True)"
+SUMS = [
+    (MEANS, f"inv_std = cache.inv_std\n        {MEANS.replace('mean(', 'sum(')}"),
+    ("cache.inv_std * (g", "inv_std / g.shape[-1] * (g"),
+]
+DOUBTS = [  # exercise, name, what is changed, code in the line that is doubted, or ""
+    (2, "LayerNorm", SUMS, ""),
+    (7, "PositionwiseFeedForward", [
+        ("np.maximum(x, 0), Cache(x=x)", "np.maximum(x, 0), x > 0"),
+        ("active, c.relu", "active, on"), ("return y, c", "return x + y, Cache(relu=on)")], ""),
+    (4, "ScaledDotProductAttention", [
+        ("scores, cache.mask = self.mask.forward(scores, allowed=allowed)", "c = cache"),
+        ("        cache.weights, ", "        weights, "),
+        ("        return cache.weights @ V", "        if allowed is not None:\n"
+         "            weights = 0 + weights * allowed\n        return weights @ V")],
+     "0 + weights"),
+]
+OTHERS_CACHE = [
+    ("cache.x > 0", "cache > 0"), ("np.maximum(x, 0), Cache(x=x)", "np.maximum(x, 0), x"),
+    ("(grad_active, cache.relu)", "(grad_active, cache.linear_1)"),
+]
+CAUSES = [  # exercise, name, diagnosis, words of the first hint, what is changed
+    (4, "ScaledDotProductAttention", "error", "`grad_scores` must be transposed",
+     [("grad_scores.mT @ cache.Q", "grad_scores @ cache.Q")]),
+    (4, "ScaledDotProductAttention", "error", "All axes of `K.T` are reversed",
+     [("Q @ K.mT", "Q @ K.T")]),
+    (4, "ScaledDotProductAttention", "error", "All axes of `np.transpose(K)` are reversed",
+     [("Q @ K.mT", "np.matmul(Q, np.transpose(K))")]),
+    (4, "ScaledDotProductAttention", "error", "All axes of `K_T` are reversed",
+     [("        scores = Q @ K.mT", "        K_T = K.transpose()\n        scores = Q @ K_T")]),
+    (4, "ScaledDotProductAttention", "error", "All axes of `grad_scores.T` are reversed",
+     [("grad_scores.mT @ cache.Q", "np.matmul(grad_scores.T, cache.Q)")]),
+    (4, "ScaledDotProductAttention", "error", "the last axis of a meets the last but one of b",
+     [("Q @ K.mT", "np.matmul(Q, K)")]),
+    *((3, "Linear", "number of axes", "sum over all axes in front", [edit]) for edit in (
+        (W_GRAD, "self.W.grad += (cache.x.mT @ grad_y).sum(axis=0)"),
+        ("grad_rows.sum(axis=0)", "grad_y.sum(axis=(0, 1))"))),
+    (3, "Linear", "number of axes", "lay all positions one below another",
+     [("rows.T @ grad_rows", "np.einsum('bti,bto->io', cache.x, grad_y)")]),
+    (7, "ReLU", "wrong", "The formula is y = max(0, x)",
+     [("np.maximum(x, 0)", "np.log1p(np.exp(x))")]),
+    (7, "ReLU", "order", "stands in the report",
+     [("np.maximum(x, 0), Cache(x=x)", "Cache(x=x), np.maximum(x, 0)")]),
+    (2, "LayerNorm", "x - mean instead of n", "the power of the variance is -1/2",
+     [("n * mean_gn)", "n * mean_gn / cache.inv_std**2)")]),
+    (2, "LayerNorm", "length missing in a term", "g alone was not multiplied by d_model",
+     SUMS),
+    (7, "PositionwiseFeedForward", "cache for an array", "the cache of its own forward",
+     OTHERS_CACHE),
+    (13, "greedy_decode", "memory_allowed not passed on", "is passed on, and what is in it",
+     [("= not_padding(src, model.pad)", "= not_padding(src, eos)")]),
+    (13, "greedy_decode", "memory_allowed not passed on", "as if `memory_allowed` were not passed",
+     [(", memory_allowed=memory_allowed", "")]),
+    *((5, "Mask", "mask as an index", "does not broadcast", [
+        ("        return np.where(allowed, scores, -math.inf), Cache",
+         f"        y = scores.copy()\n        y[{index}] = -math.inf\n        return y, Cache")])
+      for index in ("~allowed", "..., ~allowed", ":, :, ~allowed")),
+    (5, "Mask", "mask as an index", "does not broadcast", [
+        ("np.where(cache.allowed, grad_y, 0.0)", "grad_y[cache.allowed]")]),
+    (9, "SinusoidalPositionalEncoding", "stale", "keeps something of the first call in itself",
+     [("        pos = np.arange(", "        if len(getattr(self, 'kept', ())) == T:\n"
+       "            return self.kept\n        pos = np.arange("),
+      ("        return PE\n", "        self.kept = PE\n        return PE\n")]),
+    (13, "greedy_decode", "too short", "the loop ends too early",
+     [("range(max_len)", "range(min(max_len, 9))")]),
+    (13, "greedy_decode", "another size", "the length of another axis",
+     [("src.shape[1] + 50", "src.shape[0] + 50")]),
+    (5, "causal", "dtype", "np.zeros and np.ones make floats", [("dtype=bool", "dtype=int")]),
+    (11, "Adam", "lines in another order", "another order",
+     [("            m += ", "            m_hat = m / (1 - self.beta_1**self.t)\n            m += "),
+      ("m_hat, v_hat = m / (1 - self.beta_1**self.t), v /", "v_hat = v /")]),
+]
+
+
+@pytest.mark.parametrize(("number", "name", "diagnosis", "words", "edits"), CAUSES)
+def test_the_first_hint_names_the_cause(number, name, diagnosis, words, edits):
+    report = check(answer(number, name, *edits))
+    assert report.diagnosis == diagnosis
+    assert words in report.hints[0]
+
+
+def test_the_line_that_calls_the_one_that_stops_is_named():
+    code = edited(source(7), OTHERS_CACHE)
+    line = code[: code.index("grad_hidden = ")].count("\n") + 1
+    report = check(run(code)["PositionwiseFeedForward"])
+    assert f"Line {line} calls it: `grad_hidden = " in report.where
+    assert "Whose cache does the calling line give" in report.question
+
+
+@pytest.mark.parametrize(("number", "name", "edits", "doubted"), DOUBTS)
+def test_a_right_line_is_not_doubted(number, name, edits, doubted):
+    code = edited(source(number), edits)
+    where = check(run(code)[name]).where
+    line = code[: code.index(doubted)].count("\n") + 1
+    assert where.endswith(f"` in line {line} already." if doubted else "`.")
+
+
+@pytest.mark.parametrize(("number", "name", "diagnosis", "words", "edits"), KINDS)
+def test_the_reason_is_said(number, name, diagnosis, words, edits):
+    report = check(answer(number, name, *edits))
+    assert not report
+    assert report.diagnosis == diagnosis
+    for word in words:
+        assert word in report.message
+
+
+NOT_THAT = [  # exercise, name, words of a reason that is false here, what is changed
+    (13, "greedy_decode", "keepdims", [(PICKED, "logits.argmax(axis=1)")]),
+    (11, "Adam", "serves all positions", [(M, M.replace("p.value", "p"))]),
+    (11, "Adam", "nothing is written into",
+     [("p.value -= rate", "p.value = np.tanh(p.value) - rate")]),
+    (11, "warmup_rate", "zeros_like", [("d_model**-0.5 *", "1 // d_model**0.5 *")]),
+    (5, "not_padding", "argmax", [("[:, None, None, :]", "[:, None, :]")]),
+    (10, "LabelSmoothedCrossEntropy", "(q - q)",
+     [("cache.real, p_minus_q, 0)", "cache.real, 0 * p_minus_q, 0)")]),
+    (10, "LabelSmoothedCrossEntropy", "(q - q)",
+     [("logits - logits.max(axis=-1, keepdims=True)", "logits"),
+      ("p_minus_q = np.exp(cache.log_p) - cache.q", "p_minus_q = cache.q - np.exp(cache.log_p)")]),
+    (12, "EncoderLayer", "The attention does not get",
+     [("(x, attended, rng=rng)", "(x, attended)"), ("(x, fed, rng=rng)", "(x, fed)")]),
+    (13, "greedy_decode", "And then", [(WHOLE, WITHOUT_EOS)]),
+]
+
+
+@pytest.mark.parametrize(("number", "name", "words", "edits"), NOT_THAT)
+def test_a_false_reason_is_not_said(number, name, words, edits):
+    report = check(answer(number, name, *edits))
+    assert not report
+    assert words not in report.message

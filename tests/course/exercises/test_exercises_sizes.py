@@ -1,0 +1,180 @@
+"""What passed although it is wrong, and was refused although it is right: each once more."""
+
+import re
+
+import numpy as np
+import pytest
+from solutions import answer, run
+
+from aiayn_course.exercises import check
+from aiayn_course.exercises.exercise import SUBJECTS
+
+LAYERS = [name for name, subject in SUBJECTS.items() if subject.kind == "layer"]
+NUMBERS = "LabelSmoothedCrossEntropy", "warmup_rate"  # a squeezed number is a number
+FLASH = '''
+import math
+import numpy as np
+from aiayn_np import Module
+
+class ScaledDotProductAttention(Module):
+    def forward(self, Q, K, V, *, allowed=None, rng=None):
+        scores = Q @ K.mT / math.sqrt(Q.shape[-1])
+        if allowed is not None:
+            scores = np.where(allowed, scores, -math.inf)
+        highest = scores.max(axis=-1, keepdims=True)
+        highest = np.where(np.isfinite(highest), highest, 0)
+        P = np.exp(scores - highest)
+        total = P.sum(axis=-1, keepdims=True)
+        P = P / np.where(total == 0, 1, total)
+        O = P @ V
+        return O, (Q, K, V, P, O)
+
+    def backward(self, dO, cache):
+        Q, K, V, P, O = cache
+        D = (dO * O).sum(axis=-1, keepdims=True)
+        dS = P * (dO @ V.mT - D) / math.sqrt(Q.shape[-1])
+        return dS @ K, dS.mT @ Q, P.mT @ dO
+'''
+
+
+def solution(name):
+    return answer(SUBJECTS[name].exercise.number, name)
+
+
+def squeezed(name, method):
+    """Return the solution with every axis of length 1 taken out of what a method returns."""
+    right = solution(name)
+    if not isinstance(right, type):
+        def wrong(*arguments, **options):
+            return np.squeeze(right(*arguments, **options))
+        wrong.__name__ = name
+        return wrong
+
+    def forward(self, *arguments, **options):
+        y, cache = right.forward(self, *arguments, **options)
+        return np.squeeze(y), cache
+
+    def backward(self, *arguments):
+        gradients = right.backward(self, *arguments)
+        return tuple(map(np.squeeze, gradients)) if isinstance(gradients, tuple) else np.squeeze(
+            gradients)
+    return type(name, (right,), {method: dict(forward=forward, backward=backward)[method]})
+
+
+@pytest.mark.parametrize(("name", "method"), [
+    *((name, "forward") for name in SUBJECTS if name not in ("Adam", *NUMBERS)),
+    *((name, "backward") for name in LAYERS if name != "Embedding")])
+def test_a_squeezed_result_is_refused(name, method):
+    report = check(squeezed(name, method))
+    assert not report
+    assert "shape" in report.message
+
+
+@pytest.mark.parametrize(("number", "name", "edit", "words"), [
+    (7, "ReLU", ("np.maximum(x, 0)", "np.clip(x, 0, 10)"), "nothing is clipped"),
+    (7, "ReLU", ("np.maximum(x, 0)", "np.where(x > 1e-3, x, 0)"), "small numbers"),
+    (7, "PositionwiseFeedForward", ("self.relu.forward(hidden)",
+                                    "self.relu.forward(np.minimum(hidden, 50))"), "large numbers"),
+    (11, "Adam", ("p.value -= rate * m_hat / (np.sqrt(v_hat) + self.eps)",
+                  "p.value -= np.clip(rate * m_hat / (np.sqrt(v_hat) + self.eps), -0.3, 0.3)"), ""),
+    (11, "Adam", ("self.t += 1", "if not any(p.grad.any() for p in self.parameters):\n"
+                  "            return\n        self.t += 1"), "gradients of 0"),
+    (11, "warmup_rate", ("min(step**-0.5, step", "min(max(step, 2)**-0.5, max(step, 2)"), ""),
+    (1, "Softmax", ("(total + (total == 0))", "(total + 1e-12)"), "is a small number added"),
+    (10, "LabelSmoothedCrossEntropy", ("keepdims=True))", "keepdims=True) + 1e-12)"), "exactly 0"),
+    (13, "greedy_decode", ("logits[:, -1].argmax(axis=-1)",
+                           "logits[:, -1].argsort(axis=1, kind='stable')[:, -1]"), "first one"),
+    (13, "greedy_decode", ("    logits, _ = model", "    memory, _ = model.encode(src)\n"
+                           "        logits, _ = model"), "encode once"),
+])
+def test_what_shows_at_other_sizes_is_refused(number, name, edit, words):
+    report = check(answer(number, name, edit))
+    assert not report
+    assert words in report.message
+
+
+@pytest.mark.parametrize("change", ["np.clip(p.grad, -5, 5)",
+                                    "(p.grad / max(1, np.linalg.norm(p.grad) / 10))"])
+def test_adam_with_clipped_gradients_is_refused(change):
+    edits = [(code, code.replace("p.grad", change)) for code in ("(p.grad - m)", "(p.grad**2 - v)")]
+    report = check(answer(11, "Adam", *edits))
+    assert report.diagnosis == "gradient clipped"
+    assert "Adam takes every gradient as it is, large ones too" in report.message
+
+
+def test_adam_that_skips_parameters_without_a_gradient_is_refused():
+    right = solution("Adam")
+
+    def step(self, rate):
+        values = [(p, p.value.copy()) for p in self.parameters if not p.grad.any()]
+        right.step(self, rate)
+        for p, value in values:
+            p.value[...] = value
+    report = check(type("Adam", (right,), dict(step=step)))
+    assert not report
+    assert "A gradient of 0 is a gradient" in report.message
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_a_gradient_that_is_clipped_is_refused(name):
+    right = solution(name)
+
+    def backward(self, grad_y, cache):
+        return right.backward(self, np.clip(grad_y, -5, 5), cache)
+    assert not check(type(name, (right,), dict(backward=backward)))
+
+
+@pytest.mark.slow
+def test_the_backward_of_flash_attention_passes_on_every_seed():
+    """At inputs around 1 000 its gradient of Q is rounding where the exact one is 0."""
+    student = run(FLASH)["ScaledDotProductAttention"]
+    for seed in range(20):
+        assert (report := check(student, seed=seed)), report
+
+
+def test_a_gradient_that_is_wrong_by_more_than_rounding_is_refused():
+    for factor in ("(1 + 1e-9)", "0.999"):
+        wrong = re.sub(r"return dS @ K,", f"return dS @ K * {factor},", FLASH)
+        assert not check(run(wrong)["ScaledDotProductAttention"])
+
+
+@pytest.mark.parametrize("text", [
+    "causal = lambda T: np.tri(T, dtype=bool)",
+    "def mask_of_the_future(T):\n    return np.tri(T, dtype=bool)\ncausal = mask_of_the_future"])
+def test_a_function_under_a_second_name_is_an_answer(text):
+    assert check(run(f"import numpy as np\n{text}\n")["causal"])
+
+
+def test_a_parameter_that_is_kept_in_a_list_too_is_an_answer():
+    assert check(answer(8, "OutputProjection", ("self.E = E", "self.shared = [E]; self.E = E")))
+
+
+def cut_off(x):
+    return np.where(np.abs(x) < 1e-3, 0, x)
+
+
+def clipped(x):
+    return np.clip(x, -10, 10)
+
+
+@pytest.mark.parametrize("change", [cut_off, clipped])
+@pytest.mark.parametrize("method", ["forward", "backward"])
+@pytest.mark.parametrize("name", LAYERS)
+def test_a_threshold_and_a_clip_around_a_layer_are_refused(name, method, change):
+    """Numbers of every layer reach below 0.001 and above 10; no weight and no loss does both."""
+    right = solution(name)
+
+    def forward(self, *arguments, **options):
+        y, cache = right.forward(self, *arguments, **options)
+        return change(y), cache
+
+    def backward(self, grad_y, cache):
+        gradients = right.backward(self, grad_y, cache)
+        if gradients is None:                                          # of ids there is none
+            self.E.grad[...] = change(self.E.grad)
+        elif isinstance(gradients, tuple):
+            return tuple(map(change, gradients))
+        return None if gradients is None else change(gradients)
+    report = check(type(name, (right,), {method: dict(forward=forward, backward=backward)[method]}))
+    never = ("Softmax", clipped), ("LabelSmoothedCrossEntropy", cut_off)
+    assert report.passed == (method == "forward" and (name, change) in never)

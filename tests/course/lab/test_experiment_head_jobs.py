@@ -1,0 +1,83 @@
+"""Claim 10."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from committed import REPEATS, committed
+
+from aiayn_course.lab.claims.head_jobs import (
+    ALIGNED,
+    ANSWER,
+    HEAD_JOBS,
+    JOBS,
+    head_jobs,
+    job_scores,
+    job_table,
+)
+from aiayn_course.lab.experiment import AGREES, DISAGREES
+from aiayn_course.lab.learning import small_model
+from aiayn_np.training.tasks import CopyTask, ReverseTask
+
+
+@pytest.fixture(scope="module")
+def kept():
+    return committed(HEAD_JOBS)
+
+
+def test_models_without_an_aligned_head_would_disagree(kept):
+    score = kept.score.copy()
+    score[0, 0, :, 0] = kept.baseline[0, 0, :, 0]
+    assert dataclasses.replace(kept, score=score).verdict == DISAGREES
+
+
+def test_with_another_job_in_every_model_it_would_agree(kept):
+    score = kept.score.copy()
+    score[:, :, 0, -1] = 1
+    assert dataclasses.replace(kept, score=score).verdict == AGREES
+
+
+@pytest.mark.parametrize("task", ["copy", "reverse"])
+def test_a_head_that_looks_at_the_answer_scores_1_and_one_beside_it_0(task, rng):
+    lengths = np.tile([3, 5, 6], 20)
+    heads = np.zeros((60, 2, 7, 7))
+    for i, n in enumerate(lengths):
+        t = np.arange(n)
+        heads[i, 0, t, ANSWER[task](t, n)] = 1
+        heads[i, 1, t, ANSWER[task](t, n) + 1] = 1
+    score, baseline = job_scores(heads, lengths, ANSWER[task], rng)
+    np.testing.assert_array_equal(score, [1, 0])
+    after, _ = job_scores(heads, lengths, ANSWER[task], rng, JOBS["one after it"])
+    np.testing.assert_array_equal(after, [0, 1])
+    assert (baseline < 0.6).all()
+
+
+def test_the_baseline_of_any_head_is_1_over_the_positions(rng):
+    heads = np.broadcast_to(np.eye(7), (800, 1, 7, 7))
+    for job in JOBS.values():
+        _, baseline = job_scores(heads, [6] * 800, ANSWER["copy"], rng, job)
+        np.testing.assert_allclose(baseline, 1 / 7, atol=0.03)
+
+
+def test_untrained_heads_have_no_job():
+    untrained = head_jobs(seeds=(0,), steps=1, n=30)
+    assert untrained.verdict == DISAGREES
+    assert (untrained.aligned < 0.15).all()
+
+
+@pytest.mark.slow
+def test_the_best_untrained_head_is_measured_again(kept):
+    margins = []
+    for Task in (CopyTask, ReverseTask):
+        task = Task(symbols=6, max_length=6)
+        for seed in range(kept.score.shape[1]):
+            score, baseline = job_table(small_model(task, seed, N=2), task, 300, seed)
+            margins.append(score - baseline)
+    assert kept.untrained == pytest.approx(np.max(margins), rel=REPEATS)
+
+
+@pytest.mark.slow
+def test_training_makes_the_heads_align():
+    again = head_jobs(seeds=(5,))
+    assert again.solved.all()
+    assert (again.aligned >= ALIGNED).all()

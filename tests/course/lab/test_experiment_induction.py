@@ -1,0 +1,111 @@
+"""Claim 17."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from committed import committed
+
+from aiayn_course.lab.claims.induction import (
+    HALF,
+    INDUCTION,
+    PAD,
+    PERIODS,
+    SIZE,
+    SYMBOLS,
+    copied,
+    copying_scores,
+    exact_without,
+    induction,
+    prefix_scores,
+    repeated,
+)
+from aiayn_course.lab.experiment import AGREES, DISAGREES, IN_PART, NOT_HERE
+from aiayn_np.variants.models import LanguageModel
+
+
+@pytest.fixture(scope="module")
+def kept():
+    return committed(INDUCTION)
+
+
+@pytest.fixture
+def model(rng):
+    return LanguageModel(SYMBOLS + 1, N=2, pad=PAD, rng=rng, **SIZE)
+
+
+@pytest.mark.parametrize(("copied", "verdict"), [
+    ([[0.3, 0.95], [1, 1]], DISAGREES), ([[0.3, 0.3], [1, 0.8]], NOT_HERE),
+    ([[0.3, 0.5], [1, 1]], NOT_HERE), ([[0.3, 0.3], [1, 1]], AGREES),
+])
+def test_the_verdict_follows_the_shares(kept, copied, verdict):
+    assert dataclasses.replace(kept, copied=np.array(copied)).verdict == verdict
+
+
+def test_without_such_a_head_the_claim_holds_in_part(kept):
+    assert dataclasses.replace(kept, prefix=kept.prefix / 2).verdict == IN_PART
+
+
+def test_a_sequence_repeats_its_block_and_the_first_block_is_not_asked(rng):
+    ids, targets, period = repeated(200, rng)
+    assert {*period.ravel()} == {*PERIODS}
+    for row, after, (p,) in zip(ids, targets, period):
+        assert len({*row[:p]}) == p
+        assert (row[p:] == row[:-p]).all()
+        assert (after[:p] == PAD).all()
+        assert (after[p:-1] == row[p + 1 :]).all()
+    assert (targets[:, HALF:] != PAD).all()
+
+
+def test_a_head_that_looks_at_what_followed_scores_1(model, rng):
+    """Weights by hand: head 0 of layer 2 looks at the earlier place, head 1 at itself."""
+    ids, _, period = repeated(20, rng)
+    forward = model.forward
+
+    def by_hand(ids):
+        logits, cache = forward(ids)
+        w = cache.stack.encoder.layers[1].self_attention.attention.weights
+        w[:, :2] = 0
+        t = np.arange(HALF, ids.shape[1])
+        for i, (p,) in enumerate(period):
+            w[i, 0, t, t + 1 - p] = 1
+            w[i, 1, t, t] = 1
+        return logits, cache
+
+    model.forward = by_hand
+    np.testing.assert_allclose(prefix_scores(model, ids, period)[[4, 5]], [1, 0])
+
+
+def test_a_head_that_copies_scores_1_and_one_that_does_the_opposite_0(model):
+    layer, E = model.stack.encoder.layers[1], model.stack.embedding.E
+    E.value[:] = np.eye(*E.value.shape)
+    attention = layer.self_attention
+    for head, sign in ((0, 1), (1, -1)):
+        part = slice(16 * head, 16 * head + 16)
+        attention.linear_V.W.value[:, part] = np.eye(64)[:, 1:17]
+        attention.linear_O.W.value[part] = sign * np.eye(64)[1:17]
+    scores = copying_scores(model)
+    assert scores[4] == pytest.approx(16 / SYMBOLS, abs=0.04)  # it is 16 wide
+    assert scores[5] == 0
+
+
+def test_a_removed_head_changes_what_is_right_and_comes_back(model, rng):
+    ids, _, _ = repeated(8, rng)
+    for layer in model.stack.encoder.layers:
+        layer.self_attention.linear_O.W.value *= 20
+    own, state = model(ids).argmax(axis=-1), model.state_dict()
+    assert copied(model, ids, own) == (1, 1)
+    for head in (0, 7):
+        twin = exact_without(model, ids, own)[head]
+        layer = model.stack.encoder.layers[head // 4].self_attention
+        kept = layer.linear_O.W.value.copy()
+        layer.linear_O.W.value[16 * (head % 4) : 16 * (head % 4) + 16] = 0
+        assert twin == copied(model, ids, own)[1] < 1
+        layer.linear_O.W.value[...] = kept
+    assert all((value == state[name]).all() for name, value in model.state_dict().items())
+
+
+@pytest.mark.slow
+def test_a_new_seed_finds_it_again():
+    again = induction(seeds=(5,))
+    assert again.verdict == AGREES

@@ -1,0 +1,72 @@
+"""Claim 15."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from aiayn_course.lab.claims.normalisation import (
+    norm_dependence,
+    padding_appended,
+    rows_replaced,
+)
+from aiayn_course.lab.experiment import AGREES
+from aiayn_course.lab.measuring import exponent
+from aiayn_np import LayerNorm
+from aiayn_np.variants.norms import BatchNorm
+
+
+@pytest.fixture(scope="module")
+def measured():
+    return norm_dependence(draws=4)
+
+
+def test_layer_norm_changes_by_exactly_zero(measured):
+    np.testing.assert_array_equal(measured.layer_rows, 0)
+    np.testing.assert_array_equal(measured.layer_padding, 0)
+
+
+def test_batch_norm_depends_on_the_other_sequences_as_one_over_the_root_of_their_number(measured):
+    assert (measured.batch_rows > 0.01).all()
+    rows = np.median(measured.batch_rows, axis=0)
+    assert exponent(measured.batch_sizes, rows) == pytest.approx(-0.45, abs=0.03)
+    assert exponent(measured.batch_sizes[3:], rows[3:]) == pytest.approx(-0.5, abs=0.04)
+
+
+def test_batch_norm_depends_on_padding_the_more_of_it_there_is(measured):
+    for changes in (measured.batch_padding, measured.batch_zeros):
+        np.testing.assert_array_equal(changes[:, 0], 0)
+        assert (np.diff(changes, axis=1) > 0).all()
+        assert changes[:, -1].min() > 1
+
+
+def test_the_change_by_zeros_is_as_computed_by_hand():
+    """With mean 0, a share p of zeros divides the variance by 1 / (1 - p)."""
+    x = np.array([1.0, -1.0, -1.0, 1.0]).reshape(1, 4, 1)
+    for zeros in (4, 12):
+        expected = np.sqrt((4 + zeros) / 4) - 1
+        found = padding_appended(BatchNorm(1, eps=1e-12), x, np.zeros((1, zeros, 1)))
+        assert found == pytest.approx(expected)
+
+
+def test_norms_that_were_mixed_up_would_be_seen(measured):
+    swapped = dict(layer_rows=measured.batch_rows, batch_rows=measured.layer_rows)
+    assert dataclasses.replace(measured, **swapped).verdict != AGREES
+    padding = dict(layer_padding=measured.batch_padding)
+    wrong = dataclasses.replace(measured, **padding)
+    assert wrong.verdict != AGREES
+    assert "exactly 0" not in wrong.finding
+
+
+def test_a_norm_over_the_wrong_axis_and_fixed_statistics_are_told_apart(rng):
+    x, other = rng.standard_normal((2, 4, 3, 8))
+    layer, batch = LayerNorm(8), BatchNorm(8)
+    fixed = (x.mean(axis=(0, 1)), x.var(axis=(0, 1)))
+
+    def inference(x):
+        return batch(x, statistics=fixed)
+
+    for norm, exact in ((layer, True), (inference, True), (batch, False)):
+        assert (rows_replaced(norm, x, other) == 0) == exact
+        assert (padding_appended(norm, x, other) == 0) == exact
+    assert rows_replaced(batch, x, x) == 0

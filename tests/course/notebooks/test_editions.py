@@ -1,0 +1,436 @@
+"""What is made from the lessons: the student edition, the slides."""
+
+import itertools
+import os
+import re
+import shutil
+import struct
+import subprocess
+import sys
+from base64 import b64encode
+
+import pytest
+
+nbformat = pytest.importorskip("nbformat")
+pytest.importorskip("jupytext")
+pytest.importorskip("nbclient")
+
+import build  # noqa: E402
+import minutes  # noqa: E402
+import prints  # noqa: E402
+import repository  # noqa: E402
+import slides  # noqa: E402
+from pages import blocks  # noqa: E402
+from predictions import answers_of  # noqa: E402
+
+from aiayn_course.exercises.editions import FOLD, NEXT, WORDS, asks, exercises_of, student_edition  # noqa: E402
+from aiayn_course.exercises.grading.submissions import stem  # noqa: E402
+
+EXERCISES = slides.FOLDER / "exercises"
+LESSONS = {path: nbformat.read(path, as_version=4) for path in slides.LESSONS}
+lessons = pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
+
+
+@lessons
+def test_the_student_edition_has_no_outputs_folds_answers_and_links_exercises(path):
+    edition = nbformat.from_dict(student_edition(LESSONS[path], int(path.name[:2])))
+    nbformat.validate(edition)
+    assert not any(c.outputs or c.execution_count for c in edition.cells if c.cell_type == "code")
+    text = "\n".join(c.source for c in edition.cells if c.cell_type == "markdown")
+    assert text.count("<details>") == text.count("</details>") >= 3 + 2   # questions, predictions
+    assert any(c.get("outputs") for c in LESSONS[path].cells)              # ours are still there
+    assert {key for c in edition.cells for key in c.metadata} <= {"jupyter"}       # no notes
+    for title, link in re.findall(r"- \[(Exercise .*)\]\(exercises/(.*)\)", text):
+        exercise = nbformat.read(EXERCISES / "student" / link, as_version=4)
+        assert exercise.cells[0].source.startswith(f"# {title}\n")
+
+
+def answers_in(edition, language):
+    """The texts that stand behind a prediction and the cell which measures it."""
+    texts = [cell["source"] for cell in edition["cells"] if cell["cell_type"] == "markdown"]
+    return [text for before, text in itertools.pairwise(texts) if asks(before, language)]
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@lessons
+def test_after_a_prediction_every_answer_is_folded(path, language):
+    folder = path.parent / {"en": ".", "zh": "zh"}[language]
+    notebook = nbformat.read(folder / path.name, as_version=4)
+    answers = answers_in(student_edition(notebook, 0, language), language)
+    opening = FOLD.format(WORDS[language][1], "@").split("@")[0]
+    assert len(answers) >= 2
+    assert all(text.startswith((opening, "## ", "> ")) for text in answers)
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@lessons
+def test_no_fold_hides_what_is_said_of_the_next_picture_or_cell(path, language):
+    folder = path.parent / {"en": ".", "zh": "zh"}[language]
+    notebook = nbformat.read(folder / path.name, as_version=4)
+    edition = student_edition(notebook, int(path.name[:2]), language)
+    fold = re.escape(FOLD.format(WORDS[language][1], "@")).replace("@", "(.*?)")
+    text = "\n".join(cell["source"] for cell in edition["cells"])
+    found = re.findall(fold, text, re.DOTALL)
+    assert len(found) >= 3
+    wrong = re.compile(r"picture|drawing|The figure|next cell|run the cell|Here is|plot\b"
+                       r"|下图|这幅图|下一个单元格|运行一次|图中")
+    answers = "".join(answers_in(edition, language))                   # of a picture just drawn
+    assert not [text for text in found if wrong.search(text) and text not in answers]
+    assert not [text for text in found if not re.search(r"[.。!！)）*]$", text)]   # whole sentences
+    assert not [text for text in found if re.match(r"[^.。]*[?？]|[^.。]*\$\$", text)]
+
+
+@lessons
+def test_what_a_cell_showed_is_folded_after_it(path):
+    edition = student_edition(LESSONS[path], int(path.name[:2]))
+    pairs = zip(LESSONS[path].cells, LESSONS[path].cells[1:], edition["cells"][1:])
+    after = [(cell.source, new["source"]) for before, cell, new in pairs
+             if before.get("outputs") and cell.cell_type == "markdown"]
+    said = [new for old, new in after
+            if not old.startswith(("## ", "> ")) and not NEXT.search(old.split("\n\n")[0])]
+    assert len(said) >= 5
+    assert all(new.startswith("<details>") for new in said)
+
+
+def test_every_exercise_is_linked_from_a_lesson():
+    linked = {stem(e) for lesson in LESSONS for e in exercises_of(int(lesson.name[:2]))}
+    assert linked == {path.stem for path in (EXERCISES / "student").glob("[0-9]*.ipynb")}
+
+
+def test_the_address_of_the_repository_is_written_into_the_first_cell(monkeypatch):
+    monkeypatch.setattr(repository, "repository", lambda: "https://example.org/x")
+    cells = build.notebook_of(build.SOURCES[7]).cells
+    assert 'REPOSITORY = "https://example.org/x"' in cells[1].source
+
+
+@lessons
+def test_a_deck_has_every_prediction_with_its_answer_and_notes(path):
+    title, text = slides.deck(LESSONS[path])
+    headings = re.findall(r"^# (.*)$", text, re.MULTILINE)
+    assert headings[0] == prints.symbols(title)
+    assert headings[-2:] == ["Summary", "Questions"]
+    assert 10 <= len(headings) <= 50
+    assert "<details>" not in text
+    assert "**Predict.**" not in text
+    assert not any(slides.WORDS["en"].optional in heading for heading in headings)
+    asked = [p for p in answers_of(LESSONS[path]).values() if p.question in text]
+    assert text.count("::: choices") == text.count(".fragment .custom") == len(asked)
+    assert text.count("<img ") >= 1
+    assert all(choice in text and says in text for p in asked for choice, says in p.choices)
+    for slide in text.split("\n::::: page\n"):
+        programs = re.findall(r"```python\n(.*?)\n```", slide, re.DOTALL)
+        assert "\n".join(programs).count("\n") < slides.PROGRAM
+
+
+TAUGHT = [path for path in slides.LESSONS + slides.CHINESE
+          if path.name[:2] in ("01", "03", "04", "06", "10", "11")]
+
+
+@pytest.mark.parametrize("path", TAUGHT, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_every_slide_says_its_point_and_every_result_has_a_note_of_its_own(path):
+    deck = slides.Deck(nbformat.read(path, as_version=4))
+    results = [slide for slide in deck.slides if isinstance(slide, slides.Result)]
+    assert len(results) > 10
+    assert [slide.title for slide in results if not slide.says] == []
+    for slide in deck.slides:
+        shown = slide.markdown()
+        assert shown.startswith("# <span") or "::: choices" in shown, shown[:200]
+        assert "::: notes\n" in shown, shown[:200]
+
+
+def lesson(*cells):
+    """A notebook: what begins with % is a cell of code, and % its outputs."""
+    new = nbformat.v4
+    notebook = build.notebook_of_script("\n\n".join(
+        "# %%\nw = 1" if cell[0] == "%" else "# %% [markdown]\n# " + cell.replace("\n", "\n# ")
+        for cell in ("# Lesson 1 · A", "%", *cells)))
+    for cell, text in zip(notebook.cells[2:], cells):
+        if text.startswith("%"):
+            cell["outputs"] = [
+                new.new_output("display_data", {"image/png": o[4:]}) if o.startswith("png ")
+                else new.new_output("stream", text=o) for o in text[1:].split("%")]
+            cell.metadata["given"] = {"q": [1.0, 2.5]}
+    return notebook
+
+
+ASKED = """## 1.1 A?
+
+It is so, in short. First:
+
+$$x$$
+
+- one
+
+> **Predict.** How many?
+>
+> - 1 → Why not $2$?
+> - 2 <!-- true: w == 1 -->
+> - 3
+>
+> <!-- given: The query {q}. -->"""
+
+
+WIDE, TALL = (b64encode(bytes(16) + struct.pack(">II", width, 100)).decode() for width in (221, 99))
+
+
+def test_a_section_gives_its_ideas_then_its_prediction_then_its_other_pictures():
+    cells = (ASKED, f"%w [0.25 -1.]%png {TALL}",
+             "It is two, as 1.5 says. It is drawn: the picture.", f"%png {WIDE}",
+             "## 1.2 For the keen: B\n\n$$y$$", "## 1.3 C", f"%png {TALL}",
+             "## 1.4 D\n\nA loop. Run it.", "%1")
+    ideas, asks, answer, more, third, loop = slides.Deck(lesson(*cells)).slides
+    assert ideas.parts == ["It is so, in short.", "First:\n\n$$x$$", "- one"]
+    assert "The section takes 3 minutes." in ideas.notes
+    assert third.notes == []                                           # it takes no minute
+    assert loop.notes == ["A loop. Run it."]
+    assert '<span class="matrix"><span><span>1.00</span><span>2.50</span></span>' in asks.parts[0]
+    assert "::: question\nHow many?" in asks.parts[0]
+    assert "::: {.choice .fragment .custom}\n**B** 2" in asks.parts[0]
+    assert asks.notes == ["2 minutes.", "A is wrong. Why not $2$?", "B is right.", "C is wrong."]
+    assert (answer.said, answer.png) == ("It is two, as 1.5 says.", TALL)
+    answer = answer.markdown()
+    assert "::: asked\nHow many?" in answer
+    assert '# <span class="section">1.1 A?</span> It is two, as 1.5 says\n' in answer
+    more, third = more.markdown(), third.markdown()
+    assert "It is drawn: the picture." in more
+    assert f"base64,{WIDE}" in more
+    assert "beside" not in more
+    assert "{.beside .caption}" not in third                           # it has no sentence
+    shown = loop.markdown()
+    alone = '```{=html}\n<p class="lone">1</p>\n```'
+    assert loop.parts == ["A loop. Run it.\n\n```python\nw = 1\n```", alone]
+    assert f"::: fragment\n{alone}" in shown
+
+
+def test_rows_of_numbers_are_drawn_and_other_prints_are_not():
+    rows = prints.drawn("a [0.5 -1. ]  sum 1\n[[2.  0.25]\n")
+    assert re.findall(r"<th>(.*?)</th>", rows) == ["a", "  sum 1", ""]
+    assert re.findall(r'class="(\w+)" style="width:(\d+)%.*?"></span>(.*?)</td>', rows) == [
+        ("plus", "25", "0.50"), ("minus", "50", "-1.00"),
+        ("plus", "100", "2.00"), ("plus", "12", "0.25")]
+    other = prints.drawn("a [0.5 1. ]\nb [10. 20.]")                    # b has another unit
+    assert re.findall(r"width:(\d+)%", other) == ["50", "100"]
+    weights = prints.drawn("with [0.5 0.5]\nwithout [1. 0.1]")          # weights have one
+    assert re.findall(r"width:(\d+)%", weights) == ["50", "50", "100", "10"]
+    arrays = "w (3, 4)  rows sum to [1.5 1. 1.]\nout [0.5 1.]"
+    assert prints.drawn(arrays) == "```\n" + arrays + "\n```"
+    named = prints.drawn("       best  last\nfirst  ✓     ✗\nnext   ✗     (✓)")      # as many parts
+    assert re.findall(r"<tr>(.*?)</tr>", named.replace("<td>", "").replace("</td>", "|")) == [
+        "|best|last|", "first|✓|✗|", "next|✗|(✓)|"]
+    assert "<td>the error</td><td>0e+00</td>" in prints.drawn("the error: 0e+00\nother: none")
+    long = prints.drawn("\n".join(map(str, range(40))))
+    assert long.splitlines()[1] == "0"
+    assert len(long.splitlines()) == prints.LINES + 2
+    assert not prints.drawn("")
+    whole = prints.drawn("grad_A\n[[1. 12.]\n [0. -1.]]\nx [3. 4.]")
+    assert "<th colspan=3>grad_A</th></tr>" in whole
+    assert "<td>12</td>" in whole
+    assert "width" not in whole
+
+
+def test_lines_that_say_the_same_of_other_numbers_become_a_table():
+    table = prints.drawn("It is:\na  d_k =  8  loss 2.0 before, 0.5 after\n"
+                         "bc d_k = 64  loss 2.0 before, 1.0 after\n")
+    assert table.startswith('```{=html}\n<p class="lone">It is:</p>\n```')
+    assert re.findall("<th>(.*?)</th>", table) == [
+        "", "<i>d</i><sub>k</sub>", "loss before", "after", "a", "bc"]
+    assert re.findall(r'(\d+)%"></span>(.*?)</td>', table) == [
+        ("100", "2.0"), ("25", "0.5"), ("100", "2.0"), ("50", "1.0")]          # one scale
+    apart = prints.drawn("a  before 0.8  after 0.2\nb  before 0.4  after 0.1")   # one scale
+    assert re.findall(r'width:(\d+)%', apart) == ["80", "20", "40", "10"]
+    units = prints.drawn("a  loss 0.8  perplexity 2.2\nb  loss 0.4  perplexity 1.1")
+    sizes = prints.drawn("a  before 7.7  after 0.01\nb  before 7.7  after 0.02")
+    assert re.findall(r'width:(\d+)%', units) == ["80", "100", "40", "50"]      # a scale each
+    assert "<table" in sizes
+    assert "width" not in sizes
+    for shapes in ("loss 0.5", "a layer 1, head 2\nb layer 2, head 1",
+                   "Q (3, 5) float64\nK (4, 5) float64", "a 1\na 2\nb c 3 d\ne f 4 g"):
+        assert shapes in prints.drawn(shapes)
+
+
+def test_a_program_and_a_print_that_are_too_long_for_one_slide_get_two():
+    shown = slides.Result("A", ["Run it."], ["2 minutes."], programs=["w = 1\n" * 9],
+                          printed="step 1 loss 0.5\n" * 8 + "step 2 loss 0.1", said="So.")
+    first, second = shown.markdown().split('\n\n# <span class="section">A</span> So\n\n')
+    assert [text in first for text in ("w = 1", "2 minutes.", "table")] == [True, True, False]
+    assert '<table class="bars table">' in second
+    long = "It is said on the slide, and not in its notes."
+    notes = f"{long}\n\nIt is so. {long}\n\n$$x$$"
+    assert slides.not_shown(notes, f"{long[:-1]}\n\n$$x$$") == "It is so."
+    assert not slides.not_shown(f"**The sum.** {long}", f"# The sum\n\n{long}")
+
+
+def test_a_question_has_a_slide_without_its_answer():
+    for lead, program in (("Is it one?", True), ("是一吗？", True), ("Add up on paper.", False)):
+        shown = slides.Result("A", [lead], programs=["w = 1"], printed="w 1", said="It is one.")
+        first, second = shown.markdown().split("\n\n# ")
+        assert first.startswith(f"# A\n\n::::: page\n\n{lead}\n\n")
+        assert second.startswith('<span class="section">A</span> It is one\n')
+        assert ("```python" in first, "w 1" in first, "w 1" in second) == (program, False, True)
+    shown = slides.Result("A", ["Here it is:"], printed="w 1", said="It is one.")
+    assert "::: fragment" not in shown.markdown()
+
+
+def code(source, **metadata):
+    return nbformat.v4.new_code_cell(source, metadata=metadata)
+
+
+def test_a_slide_shows_few_lines_of_a_program_or_those_that_its_cell_names():
+    source = "import x\nw = 1  # one\nfor i in x:\n    print(i)\nprint(\n w)"
+    assert slides.shown_of(code(source)) == "w = 1  # one"
+    assert slides.shown_of(code("print(w)")) == ""                     # nothing else is left
+    assert slides.shown_of(code("for i in x:\n    w = i\n    print(w)")).endswith("print(w)")
+    assert slides.shown_of(code("w = 1\n" * slides.PROGRAM)).count("w") == slides.PROGRAM
+    assert slides.shown_of(code("w = 1\n" * (slides.PROGRAM + 1))) == ""
+    assert slides.shown_of(code(source, show=[1, 4])) == "import x\n    print(i)"
+    assert slides.shown_of(code(source, show=[[1], [3, 4]])).split("\n\n")[0] == "import x"
+    assert slides.shown_of(code(source, show=[])) == ""
+
+
+def test_a_lesson_has_titles_notes_and_lines_that_only_its_deck_shows():
+    text = "## 1.1 A\n\nIt is so.\n\n<!-- say: B is\nwrong. -->\n\n<!-- slide: Now two -->\n\nTwo."
+    notebook = lesson(text, "%w [0.5 1.]\n", "One half.\n\n<!-- say: Point at it. -->", "%no\n")
+    assert notebook.cells[2].source == "## 1.1 A\n\nIt is so.\n\nTwo."
+    assert notebook.cells[2].metadata.slides == [[2, "say", "B is wrong."], [2, "slide", "Now two"]]
+    notebook.cells[5].metadata["show"] = False
+    begins, two, result = slides.Deck(notebook).slides
+    assert (begins.parts, begins.notes) == (["It is so."], ["B is wrong.", *begins.notes[1:]])
+    assert (two.parts, two.point, two.says) == (["Two."], "Now two", [])
+    assert (result.said, result.says) == ("One half.", ["Point at it."])
+    assert result.printed == "w [0.5 1.]\n"
+    assert "[One half]{.fragment}\n" in result.markdown()             # the title comes with it
+
+
+def test_a_slide_shows_what_its_lesson_says_instead_of_its_text():
+    text = "Long. So long.\n\n<!-- show: Short. -->\n\n<!-- slide: Again -->\n\nOn and on."
+    again = "\n\n<!-- show: ![]\nA row asks.\n| a |\n|---|\n| b |\nSo. -->"
+    notebook = lesson("## 1.1 A", f"%w 0.5%png {TALL}", text + again)
+    assert notebook.cells[4].source == "Long. So long.\n\nOn and on."
+    result, slide = slides.Deck(notebook).slides
+    assert (result.said, slide.png) == ("Short.", TALL)
+    assert slide.said == "A row asks.\n\n| a |\n|---|\n| b |\n\nSo."
+    assert slide.markdown().count("::: fragment") == 3
+    assert "On and on." in slide.notes
+
+
+def test_a_drawing_grows_by_clicks():
+    assert slides.in_steps("w = 1\nplot(w)", "png") == "png"
+    for program, count in (("attention_shapes()", 3), ("attention_gradients(Q, K, V)", 8),
+                           ("heads_split()", 2), ("heads_split(wrong=True)", 1),
+                           ('figure_1("cross_attention")', 3)):
+        pictures = slides.in_steps(program, TALL)
+        assert len(set(pictures.split())) == count
+        assert slides.image(pictures, "A").count('class="fragment"') == count - 1
+
+
+def test_a_sentence_ends_where_a_reader_ends_it():
+    assert slides.sentence("See $a. b$ and 1.5 `x.y`. And so on.\n\nMore.", 30) == (
+        "See $a. b$ and 1.5 `x.y`.")
+    assert slides.sentence("No. It is (nearly) 3. More.", 22) == "No. It is (nearly) 3."
+    assert slides.sentence("分数是 $1.5$，不是 2.5。还有一句。", 20) == "分数是 $1.5$，不是 2.5。"
+    assert slides.sentence("It is two.\n\nWhy so. So:\n\n$$x$$") == "It is two.\n\nWhy so."
+    assert not slides.conclusion("Now take three.")
+    assert slides.conclusion("(An aside.) It is so. And then\n\n$$x$$") == "It is so."
+    assert not slides.conclusion("下面看三个。")
+
+
+def test_the_title_of_a_slide_is_the_point_of_it():
+    assert slides.pointed("It is two. It is even.") == ("It is two", "It is even.")
+    assert slides.pointed(f"It is {'so ' * 30}. Yes.") == ("", f"It is {'so ' * 30}. Yes.")
+    assert slides.pointed("这样。**那样。**") == ("这样", "**那样。**")
+    assert slides.headed("**The sum.** Means add up.") == ("The sum", "Means add up.")
+    assert slides.headed("**Two products** add up.") == ("Two products", "**Two products** add up.")
+    assert slides.headed("**1.** Why?") == ("", "**1.** Why?")
+    assert prints.symbols("Why √d_k, x^Q and no_name") == (
+        "Why √<i>d</i><sub>k</sub>, <i>x</i><sup>Q</sup> and no_name")
+
+
+def test_the_notes_tell_what_is_commonly_wrong_in_the_exercises_of_a_lesson():
+    (english,), (chinese,) = (slides.mistakes(exercises_of(2), "2", name) for name in ("en", "zh"))
+    english, chinese = (re.split("\n+", note) for note in (english, chinese))
+    assert english[0] == "Common mistakes in the exercises:"
+    known = [f.known for name in ("Softmax",) for f in slides.SUBJECTS[name].formulas.values()]
+    assert len(english) == len(chinese) == 1 + sum(
+        min(len(mistakes), slides.MISTAKES) for mistakes in known) > 4
+    assert english[1].startswith("- Softmax: exp overflows above 709")
+    assert not set(english) & set(chinese)
+    assert slides.mistakes(exercises_of(2), "2.1", "en") == []
+
+
+@pytest.fixture(scope="module")
+def page():
+    api = pytest.importorskip("playwright.sync_api")
+    found = shutil.which("chromium") or shutil.which("google-chrome")
+    as_root = hasattr(os, "geteuid") and os.geteuid() == 0
+    with api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(args=["--no-sandbox"] * as_root, executable_path=found)
+        yield browser.new_page(viewport={"width": 1280, "height": 720})
+        browser.close()
+
+
+@pytest.mark.slow
+@lessons
+def test_a_deck_needs_no_network_and_no_slide_is_too_full(path, page, tmp_path):
+    pytest.importorskip("pypandoc")
+    deck = slides.write_deck(path, tmp_path)
+    assert deck.stat().st_size < 2e6
+    requests, errors = [], []
+    page.on("request", lambda request: requests.append(request.url))
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.goto(deck.as_uri())
+    page.wait_for_function("""window.Reveal && Reveal.isReady()
+                              && [...document.fonts].every((font) => font.status === "loaded")""")
+    sizes = page.evaluate("""() => Reveal.getSlides().map((slide, i) => {
+        Reveal.slide(i);
+        const page = slide.querySelector(".page");
+        return [slide.querySelector("h1").innerText, page.scrollHeight - page.clientHeight,
+                page.scrollWidth, parseInt(page.style.fontSize || 100), slide.scrollHeight,
+                Math.min(...[...page.querySelectorAll("img")].map((image) => image.clientWidth)),
+                page.textContent.trim().split(/\\s+/).length,
+                page.querySelectorAll("img, .katex, table, pre").length] })""")
+    assert [url for url in requests if not url.startswith(("file:", "data:", "blob:"))] == []
+    assert errors == []
+    assert 10 <= len(sizes) <= 50
+    assert [s for s in sizes if s[1] > 1 or s[2] > 1280 or s[3] < 60 or s[4] > 720] == []
+    assert [s for s in sizes if s[5] is not None and s[5] < 400] == []
+    assert [s for s in sizes if s[6] < 12 and not s[7]] == []
+    margins = page.evaluate("""() => [...document.querySelectorAll(".choice > p")].map(
+        (words) => getComputedStyle(words).margin)""")
+    assert set(margins) == {"0px"}                                     # the right one looks alike
+    assert not re.search(r"[$\\]", page.locator(".slides").inner_text())     # formulas are set
+    assert page.locator(".math:not(:has(.katex)), .katex-error").count() == 0
+    assert page.locator("aside.notes .katex-html").count() == 0        # there MathML is shown
+
+
+@pytest.mark.slow
+def test_the_handout_is_a_pdf_with_a_page_for_each_slide(tmp_path):
+    pytest.importorskip("playwright")
+    pytest.importorskip("pypandoc")
+    subprocess.run([sys.executable, slides.__file__, tmp_path, "08", "--pdf"], check=True)
+    (deck,), (handout,) = tmp_path.glob("*.html"), tmp_path.glob("*.pdf")
+    pages = re.findall(rb"/Type /Page\b", handout.read_bytes())
+    assert len(pages) == deck.read_text(encoding="utf-8").count("<section")
+
+
+@pytest.mark.parametrize("page", ["PROJECT.md", "zh/PROJECT.md"])
+def test_what_the_projects_begin_with_runs(page):
+    codes = blocks((slides.FOLDER / page).read_text(encoding="utf-8"), "python")
+    assert len(codes) == 3
+    for code in codes:
+        exec(code, {})
+
+
+PLANS = (EXERCISES / "TEACHING.md").read_text(encoding="utf-8").split(
+    "## Plans")[1].split("### Find the bug")[0]
+
+
+def test_the_plans_give_a_lesson_the_most_that_it_may_take():
+    assert set(re.findall(r"Lesson \d+ \((\d+)\)", PLANS)) == {str(minutes.MOST)}
+
+
+def test_every_session_of_a_plan_fits_into_90_minutes_with_slack():
+    rows = re.findall(r"^\| \d+[^|]*\| ([^|]*) \| (\d+) \|", PLANS, re.MULTILINE)
+    assert len(rows) == 3 + 10
+    for parts, slack in rows:
+        assert sum(map(int, re.findall(r"\((\d+)\)", parts))) + int(slack) == 90
+        assert int(slack) >= 10

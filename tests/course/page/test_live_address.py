@@ -1,0 +1,168 @@
+"""Addresses that open the page at a place: what they name, what is left out, and the lessons'."""
+
+import re
+
+import pytest
+from javascript import VARIANTS, node, packed, random_model
+from pages import ROOT
+
+from aiayn_course.cli.main import parsed
+from aiayn_course.cli.pages import train_options
+from aiayn_course.page.live_page import task_of
+from aiayn_np.cli.train import new_run
+
+pytestmark = pytest.mark.slow
+TOKENS = ["<pad>", "<bos>", "<eos>", "0", "1", "a:b", "&=#", "</script>", "\u2028"]
+READ = """
+function main({ tree, weights, task, states, addresses }) {
+  const model = build(tree, Float64Array.from(weights));
+  const vocabulary = vocabulary_of(task);
+  const page = { model, tokens: task.tokens, states };
+  return addresses.map((address) => {
+    const { place, wrong } = read_address(address, page);
+    const { ids, unknown } = vocabulary.source(place.text ?? "");
+    return { place, wrong, length: ids.length, unknown };
+  });
+}
+"""
+WRITE = """
+function main({ tree, weights, tokens, states, views }) {
+  const page = { model: build(tree, Float64Array.from(weights)), tokens, states };
+  return views.map((view) => address_of({ ...view, written: view.written ?? Infinity }, page));
+}
+"""
+AS_TRAINED = dict(factor=1, positions=True, causal=True, muted=[], replaced=[])
+PATHS = ["encoder.layers.0.self_attention", "decoder.layers.1.cross_attention"]
+
+
+def read(model, addresses, states=3):
+    """What the page makes of addresses."""
+    task = dict(tokens=TOKENS, pad=0, bos=1, eos=2)
+    data = dict(task=task, states=states, addresses=addresses)
+    return node(READ, packed(model) | data)
+
+
+@pytest.fixture
+def model(rng):
+    return random_model(VARIANTS[0], len(TOKENS), rng)
+
+
+def test_an_address_names_a_place(model):
+    text = ("src=0+1&step=2&state=1&kind=decoder_self&layer=0&head=2&query=1&key=0&side=1"
+            "&box=7")
+    (found,) = read(model, [text])
+    assert found["wrong"] == []
+    assert found["place"] == dict(text="0 1", written=2, state=1, kind="decoder_self", layer=0,
+                                  head=2, query=1, key=0, side=1, changes=AS_TRAINED,
+                                  box=7)
+    (nothing,) = read(model, [""])
+    assert nothing == dict(place=dict(changes=AS_TRAINED), wrong=[], length=1, unknown=[])
+
+
+ONE_CHANGE = {
+    "mask": dict(causal=False), "positions": dict(positions=False), "scale": dict(factor=8**0.5),
+    f"mute:{PATHS[0]}:2": dict(muted=[dict(path=PATHS[0], head=2)]),
+    "replace:1:a:b": dict(replaced=[dict(position=1, token=5)]),
+}
+
+
+def test_an_address_makes_one_change_and_leaves_out_a_second_one(model):
+    for what_if, change in ONE_CHANGE.items():
+        (found,) = read(model, [f"what-if={what_if}&state=1&what-if=mask"])
+        assert found["place"] == dict(changes=AS_TRAINED | change)
+        assert found["wrong"] == ["state=1", "what-if=mask"]
+        (found,) = read(model, [f"state=1&what-if={what_if}"])
+        assert found["place"] == dict(changes=AS_TRAINED, state=1)
+        assert found["wrong"] == [f"what-if={what_if}"]
+
+
+@pytest.mark.parametrize("variant", [VARIANTS[0], VARIANTS[1]], ids=["scaled", "dot"])
+def test_the_address_of_a_view_gives_the_view_back(variant, rng):
+    model, views = random_model(variant, len(TOKENS), rng), []
+    for text in ["", "0 1", "</script> & = # + %", "שלום\u2028\n", *TOKENS]:
+        one = [{}, *ONE_CHANGE.values()][(len(views) + 3) % 6]
+        if variant is VARIANTS[1] and "factor" in one:
+            one = {}
+        changes = AS_TRAINED | one
+        view = dict(text=text, kind="cross", layer=1, head=2, query=4, key=5, changes=changes)
+        places = dict(written=3, side=1, box=4) | (dict(state=0) if not one else {})
+        views.append(view | (places if rng.random() < 0.5 else {}))
+    data = dict(tokens=TOKENS, states=3, views=[dict(state=3, side=0) | view for view in views])
+    addresses = node(WRITE, packed(model) | data)
+    for view, address, found in zip(views, addresses, read(model, addresses), strict=True):
+        assert re.fullmatch(r"[\w\-.*+%&=:]+", address)
+        assert (found["place"], found["wrong"]) == (view, [])
+
+
+@pytest.mark.parametrize("wrong", [
+    "foo=1", "__proto__=1", "constructor=x", "step=-1", "step=2.5", "step=", "step=60",
+    "step=1e1", "state=3", "kind=self", "layer=2", "layer=x", "head=3", "side=2", "query=99999",
+    "key=60", "box=-1", "token=encoder", "token=memory:1", "token=decoder:60", "token=encoder:1:2",
+    "what-if=", "what-if=foo", "what-if=__proto__", "what-if=toString",
+    "what-if=scale:", "what-if=scale:2", "what-if=mute", "what-if=mute:constructor:0",
+    f"what-if=mute:{PATHS[0]}:3", "what-if=mute:encoder.layers.0:0", f"what-if=mute:{PATHS[0]}",
+    f"what-if=even:{PATHS[0]}:0:0",
+    "what-if=replace:0:9", "what-if=replace:x:0", "what-if=replace", "src=" + "1 " * 1001,
+    "<img src=x>=1", "what-if=</script>", "%=1", "step=%E0%A4",
+])
+def test_what_is_wrong_is_left_out_and_named(model, wrong):
+    (found,) = read(model, [f"src=1&{wrong}&what-if=mask"])
+    assert len(found["wrong"]) == 1
+    assert found["place"] == dict(text="1", changes=AS_TRAINED | dict(causal=False))
+
+
+def test_a_model_without_a_scale_cannot_lose_it(rng):
+    (found,) = read(random_model(VARIANTS[1], len(TOKENS), rng), ["what-if=scale"])
+    assert found["wrong"] == ["what-if=scale"]
+
+
+# ---- the lessons' links ----------------------------------------------------------------------
+
+LINK = re.compile(r"\]\(((?:\.\./)?docs/live/(\w+)\.html(?:#([^)\s]*))?)\)")
+
+
+def links():
+    """[(file, page, address)] of every link to a live page, in the lessons and on all pages."""
+    files = sorted([*ROOT.glob("notebooks/*.py"), *ROOT.glob("notebooks/*.md")])
+    return [(path.stem, page, address) for path in files
+            for _, page, address in LINK.findall(path.read_text(encoding="utf-8"))]
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """The runs of the pages that the lessons open, before their training."""
+    folder = tmp_path_factory.mktemp("live")
+    return {name: new_run(folder / name, parsed(["train", *options]))[0]
+            for name, options in train_options(folder).items()}
+
+
+def wrong_links(runs, found):
+    """[(file, page, what is wrong)] of links."""
+    wrong = [(file, page, "no such page") for file, page, _ in found if page not in runs]
+    for name, run in runs.items():
+        here = [(file, address) for file, page, address in found if page == name]
+        data = dict(task=task_of(run), states=0, addresses=[address for _, address in here])
+        for (file, _), got in zip(here, node(READ, packed(run.model) | data), strict=True):
+            late = [f"replace:{one['position']}" for one in got["place"]["changes"]["replaced"]
+                    if one["position"] >= got["length"]]
+            wrong += [(file, name, one) for one in [*got["wrong"], *got["unknown"], *late]]
+    return wrong
+
+
+def test_seven_lessons_send_the_reader_to_a_page():
+    assert {file[:2] for file, _, _ in links()} >= {"01", "03", "05", "06", "08", "11", "14"}
+
+
+def test_every_link_of_the_lessons_names_a_place_of_its_page(runs):
+    assert wrong_links(runs, links()) == []
+
+
+def test_a_link_to_what_a_page_does_not_have_is_found(runs):
+    found = [("a", "copy", "src=3+1&what-if=mask"), ("b", "copy", "src=3+1&what-if=masks"),
+             ("c", "copy", "src=3+1x"), ("d", "reverse", "src=3"), ("e", "sort", "src=3"),
+             ("f", "reverse", "src=3&what-if=replace:2:5"),
+             ("g", "number_words", "src=vier&layer=1"),
+             ("h", "number_words", "src=vier+hundert+sieben+und+zwanzig&kind=cross&head=3")]
+    assert wrong_links(runs, found) == [
+        ("e", "sort", "no such page"), ("b", "copy", "what-if=masks"), ("c", "copy", "1x"),
+        ("f", "reverse", "replace:2"), ("g", "number_words", "layer=1")]

@@ -1,0 +1,125 @@
+"""The words of the page that runs a model: in both languages, used, and written as Chinese is."""
+
+import json
+import re
+
+import pytest
+from pages import ROOT
+
+from aiayn_course.page import live
+
+chinese = pytest.importorskip("chinese")
+
+WORDS = json.loads((live.PAGE / "words.json").read_text(encoding="utf-8"))
+TEMPLATE = (live.PAGE / "page.html").read_text(encoding="utf-8")
+SCRIPT = live.scripts((*live.FORWARD, *live.INTERFACE))
+TITLES = {"page_title", "things_digits", "things_numbers",
+          *(f"title_{task}" for task in ("copy", "reverse", "sort", "text", "words"))}
+PARTS = {"title", "policy", "style", "script", "data", "weights", "no_script_zh"}  # no words
+SAME = {"side", "quoted_start", "box_softmax", "formula_sum", "formula_softmax"}
+BOXES = ["src_embedding", "tgt_embedding", "positions", "self_attention", "masked_attention",
+         "cross_attention", "feed_forward", "add_norm", "norm", "sum", "output_projection",
+         "softmax"]
+BUILT = {  # what stands for ${...} in a key
+    "box_${key}": [f"box_{key}" for key in BOXES],
+    "about_${box.key}": [f"about_{key}" for key in BOXES],
+    "done_${data.task.name}": ["done_copy", "done_reverse", "done_sort", "done_text"],
+    "term_${word}": ["term_token", "term_query", "term_key", "term_head", "term_mask",
+                     "term_scale", "term_positions", "term_layer", "term_feature",
+                     "term_softmax", "term_cross", "term_encoder_self", "term_decoder_self"],
+    "in_${view.kind}": ["in_cross", "in_encoder_self", "in_decoder_self"],
+    "${subject}_masked": ["why_reads_masked", "why_writes_masked"],
+    "${subject}_hardly": ["why_reads_hardly", "why_writes_hardly"],
+}
+CHINESE = "query|key|things|done|features|from|score|parts?|written"  # names for Chinese words
+QUOTED = rf"\{{({CHINESE})\}}(?=[\u3400-\u9fff：，。（{{*]|$)"
+SAYS = re.compile(r"\b(?:say|say_with|side_name)\(((?:\$\{|[^(){])*)")
+ENDS = {".": "。", "?": "？", "…": "样"}
+
+
+def said(script):
+    """Keys that a script names where it says something."""
+    found = set()
+    for argument in SAYS.findall(script):
+        asked = re.sub(r'=== "\w+"', "", argument)
+        found |= set(re.findall(r'"([a-z]\w*)"', asked))
+        found |= {key for built in re.findall(r"`([^`]+)`", asked) for key in BUILT[built]}
+    return found
+
+
+def kept(script):
+    """Strings of a script that may be keys: those in lists and in conditions are said later."""
+    return set(re.findall(r'"([a-z]\w*)"', script))
+
+
+def placed(template):
+    return set(re.findall(r"\{\{(\w+)\}\}", template)) - PARTS
+
+
+def names(text):
+    return sorted(re.findall(r"\{(\w+)\}", text))
+
+
+def faults_of_use(words, template, script):
+    """What is said and has no words, and what has words and is never said."""
+    asked = said(script) | placed(template) | TITLES                   # those are for live.py
+    found = [f"{key} is not in {lang}" for lang in words for key in asked - set(words[lang])]
+    for lang, texts in words.items():
+        unused = set(texts) - asked - kept(script)
+        found += [f"{key} of {lang} is not used" for key in unused]
+    return found + [f"only in one language: {key}" for key in set(words["en"]) ^ set(words["zh"])]
+
+
+def faults_of_text(key, english, ours):
+    """What is wrong with the Chinese of a text."""
+    found = [] if names(english) == names(ours) else ["other names in braces"]
+    if english == ours and key not in SAME:
+        found.append("it is English")
+    letters = re.sub(r"\{\w+\}", "x", re.sub(QUOTED, "“x”", ours))
+    found += [f"no space: {m.group()}" for m in chinese.UNSPACED.finditer(letters)]
+    found += [f"narrow punctuation: {m.group()}" for m in chinese.NARROW.finditer(letters)]
+    if '"' in ours or ours.count("“") != ours.count("”"):
+        found.append("quotes")
+    if re.search(rf"{chinese.HAN}[()]|[()]{chinese.HAN}", ours):
+        found.append("narrow brackets")
+    if re.search(r"[。，、；：？（）]\s|\s[。，、；：？）]", ours):
+        found.append("a space beside wide punctuation")
+    if english[-1] in ENDS and len(english) > 20 and ours[-1] != ENDS[english[-1]]:
+        found.append("another end")
+    return found + chinese.two_ways(ours)
+
+
+def test_every_text_is_there_in_both_languages_and_is_used():
+    assert not faults_of_use(WORDS, TEMPLATE, SCRIPT)
+    assert len(said(SCRIPT)) > 70
+
+
+@pytest.mark.parametrize("key", WORDS["en"])
+def test_a_chinese_text_has_the_values_of_the_english_one_and_is_written_as_chinese_is(key):
+    assert not faults_of_text(key, WORDS["en"][key], WORDS["zh"][key])
+
+
+def test_no_english_sentence_stands_in_a_script():
+    texts = re.findall(r'"([^"\n]*)"|`([^`]*)`', re.sub(r"^\s*(//|/?\*).*", "", SCRIPT, flags=re.M))
+    plain = [re.sub(r"\$\{[^}]*\}", "", a or b) for a, b in texts]
+    sentences = {text for text in plain if re.search(r"[A-Za-z]{2,},? [A-Za-z]{2,}", text)}
+    assert sentences == {"use strict", "map-axis map-help", "head muted", "label changed-name",
+                         "mark right", "mark wrong", "differs gone", "tokens many",
+                         "caption, th, td:last-child", "#flow.long .lit rect", "curve lit",
+                         "curve lit largest", "weight-of compared", "map-heading grid-name-",
+                         "soft left", "aiayn-np explore RUN", "#flow svg", ".change input",
+                         "#source, select",
+                         "linear-gradient(to right, )"}
+
+
+def test_the_switch_finds_every_text_of_the_template():
+    marked = live.marked(TEMPLATE, WORDS["en"])
+    found = re.findall(r'data-say(?:-label)?="(\w+)"', marked)
+    placed_ones = [key for key in re.findall(r"\{\{(\w+)\}\}", TEMPLATE) if key not in PARTS]
+    assert sorted(found) == sorted(placed_ones)
+    assert len(found) == 33
+
+
+def test_every_lesson_has_its_chinese_one():
+    assert all((ROOT / "notebooks" / "zh" / f"{name}.md").exists()
+               for name in live.LESSONS.values())

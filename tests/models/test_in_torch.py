@@ -1,0 +1,183 @@
+"""The same model and the same training in PyTorch itself, in float64."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import pytorch
+from golden.make_interop import PATH, computed
+from golden_arrays import frozen
+from pages import ROOT, blocks
+from parity import assert_same
+from same_model import KINDS, batch, model_of, ours, theirs
+from sentences import options
+
+from aiayn_course.cli.main import main
+from aiayn_np.models import from_torch, to_torch
+from aiayn_np.models.layout import to_theirs
+from aiayn_np.runs.open import open_run
+from aiayn_np.training.loss import LabelSmoothedCrossEntropy
+from aiayn_np.training.optimizer import Adam, warmup_rate
+
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore"),
+              pytest.mark.usefixtures("no_pictures")]
+every_kind = pytest.mark.parametrize("kind", KINDS)
+TINY = ["--symbols", "6", "--max-length", "6", "--d-model", "16", "--d-ff", "24", "--h", "2",
+        "--N", "1", "--batch-size", "9", "--float64"]
+
+
+one_thread = pytest.fixture(autouse=True, scope="module")(pytorch.one_thread)
+
+
+@every_kind
+def test_logits_loss_and_every_gradient_are_the_same(kind, seed):
+    """Padded rows and a source of padding alone included; 1e-12 of the norm."""
+    for i in range(5):
+        rng = np.random.default_rng([seed, i])
+        model, ids = model_of(kind, rng), batch(rng)
+        module = to_torch(model)
+        found, want = ours(model, *ids), theirs(module, *ids)
+        grads = {n.removeprefix("grad "): g for n, g in found.items() if n.startswith("grad ")}
+        renamed = {f"grad {n}": g for n, g in to_theirs(grads, module.config).items()}
+        trained = {n: renamed[n] for n in want if n.startswith("grad ")}
+        assert sum(g.size for g in trained.values()) == sum(g.size for g in grads.values())
+        assert_same({"logits": found["logits"], "loss": found["loss"]} | trained, want, kind)
+
+
+@every_kind
+def test_evaluation_without_gradients_gives_the_same_logits(kind, rng):
+    torch = pytorch.pytorch()
+    model, (src, tgt, _) = model_of(kind, rng, P_drop=0.3), batch(rng)
+    with torch.inference_mode():
+        logits = to_torch(model).eval()(torch.from_numpy(src), torch.from_numpy(tgt))
+    np.testing.assert_allclose(logits.numpy(), model(src, tgt), rtol=0, atol=1e-12)
+
+
+@every_kind
+def test_there_and_back_is_the_same_to_the_bit_in_both_dtypes(kind, rng):
+    for dtype in ("float32", "float64"):
+        model = model_of(kind, rng).astype(dtype)
+        module = to_torch(model)
+        for back in (from_torch(module), from_torch(module.state_dict(), module.config)):
+            for name, value in back.state_dict().items():
+                np.testing.assert_array_equal(value, model.state_dict()[name])
+                assert value.dtype == dtype
+
+
+def test_dropout_is_where_ours_is(rng):
+    """With our rates in the embedding, after each sub-layer and on the attention; nowhere else."""
+    torch = pytorch.pytorch()
+    model = model_of("the paper's", rng, P_drop=0.25)
+    module = to_torch(model)
+    rates = {n: m.p for n, m in module.named_modules() if isinstance(m, torch.nn.Dropout)}
+    inner = {n for n in rates if n.endswith(".dropout")}
+    assert {rates[n] for n in inner} == {0.0}
+    assert {rates[n] for n in set(rates) - inner} == {0.25}
+    attentions = [m for m in module.modules() if isinstance(m, torch.nn.MultiheadAttention)]
+    assert [m.dropout for m in attentions] == [0.0] * 6
+
+
+def test_nothing_is_drawn_from_the_global_generator(rng):
+    torch = pytorch.pytorch()
+    before = torch.get_rng_state()
+    to_torch(model_of("the paper's", rng))
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_a_sequence_longer_than_the_positions_is_refused(rng):
+    torch = pytorch.pytorch()
+    module = to_torch(model_of("the paper's", rng))
+    with pytest.raises(ValueError, match="length must be at most max_len=10, got length 11"):
+        module(torch.ones(2, 11, dtype=torch.long), torch.ones(2, 3, dtype=torch.long))
+
+
+def test_what_is_frozen_is_what_pytorch_computes_now():
+    now, then = computed(), frozen(PATH)
+    assert set(now) == set(then)
+    for kind, arrays in now.items():
+        assert json.loads(str(arrays.pop("config"))) == json.loads(str(then[kind].pop("config")))
+        assert_same(arrays, then[kind], kind)
+
+
+# training, by the program of docs/pytorch.md
+
+
+def program(ranks):
+    """The program of the page; for one process without the lines for several."""
+    code = blocks((ROOT / "docs" / "pytorch.md").read_text(encoding="utf-8"), "python")[1]
+    lines = code.splitlines()
+    assert sum(line.endswith("# DDP") for line in lines) == 5
+    return "\n".join(line for line in lines if ranks > 1 or not line.endswith("# DDP"))
+
+
+def trained_there(folder, ranks):
+    """The loss of every step that the program prints: of a batch it is the mean of the ranks'."""
+    (folder / "there.py").write_text(program(ranks))
+    start = ["-m", "torch.distributed.run", "--nproc-per-node", str(ranks), "--log-dir", "logs",
+             "--redirects", "1"] if ranks > 1 else []                  # a file for each process
+    run = subprocess.run([sys.executable, *start, "there.py"], cwd=folder, capture_output=True,
+                         text=True, timeout=300)
+    assert run.returncode == 0, run.stderr
+    said = [path.read_text() for path in folder.glob("logs/**/stdout.log")] or [run.stdout]
+    assert len(said) == ranks
+    losses = [[float(line.split()[1]) for line in text.splitlines()] for text in said]
+    return np.mean(losses, axis=0)
+
+
+def losses_here(folder, steps):
+    """The same with NumPy, and the run after it."""
+    run = open_run(folder)
+    run.prepare()
+    train, adam = run.config["train"], Adam(run.model)
+    criterion = LabelSmoothedCrossEntropy(train["eps_ls"], pad=run.task.pad)
+    losses = []
+    for step in range(1, steps + 1):
+        src, tgt_in, tgt_out = run.batch(step)
+        logits, cache = run.model.forward(src, tgt_in)
+        loss, loss_cache = criterion.forward(logits, targets=tgt_out)
+        run.model.zero_grad()
+        run.model.backward(criterion.backward(1.0, loss_cache), cache)
+        adam.step(warmup_rate(step, run.model.d_model, train["warmup_steps"], train["rate_scale"]))
+        losses.append(loss)
+    return losses
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+@pytest.mark.parametrize("kind", [[], ["--norm", "pre", "--positions", "learned"]])
+def test_the_program_of_the_page_has_the_losses_of_numpy(kind, ranks, tmp_path, monkeypatch):
+    """Batches of 9, which two processes share as 5 and 4 rows."""
+    monkeypatch.chdir(tmp_path)
+    assert main(["train", "reverse", *TINY, *kind, "--steps", "40", "--out", "runs/copy"]) == 0
+    assert main(["export", "runs/copy", "copy.torch", "--to", "torch"]) == 0
+    for out in ("runs/there", "runs/here"):
+        assert main(["import", "copy.torch", "--out", out]) == 0
+    want = losses_here("runs/here", 40)
+    np.testing.assert_allclose(trained_there(tmp_path, ranks), want, rtol=0, atol=1e-9)
+    assert main(["train", "reverse", "--resume", "--out", "runs/here"]) == 0
+    assert main(["decode", "runs/there", "3 1 2"]) == 0
+    here, there = (open_run(f"runs/{name}").model.state_dict() for name in ("here", "there"))
+    for name, value in there.items():
+        np.testing.assert_allclose(value, here[name], rtol=0, atol=1e-9)
+
+
+def test_the_program_of_the_page_trains_on_text(tmp_path, monkeypatch):
+    argv = [*options(tmp_path), "--tokens", "20", "--float64", "--P-drop", "0", "--epochs", "0.2"]
+    assert main([*argv, "--out", str(tmp_path / "run")]) == 0
+    monkeypatch.chdir(tmp_path)
+    assert main(["export", "run", "text.torch", "--to", "torch"]) == 0
+    for out in ("runs/there", "runs/here"):
+        assert main(["import", "text.torch", "--out", out]) == 0
+    found = trained_there(tmp_path, 1)
+    np.testing.assert_allclose(found, losses_here("runs/here", len(found)), rtol=0, atol=1e-9)
+
+
+def test_the_first_lines_of_the_page(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["train", "copy", *TINY, "--steps", "3", "--out", "runs/copy"]) == 0
+    names: dict = {}
+    exec(blocks((ROOT / "docs" / "pytorch.md").read_text(encoding="utf-8"), "python")[0], names)
+    want = open_run("runs/copy").trained().state_dict()
+    for name, value in names["model"].state_dict().items():
+        np.testing.assert_array_equal(value, want[name])

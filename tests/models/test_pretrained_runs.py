@@ -1,0 +1,377 @@
+"""Real models on the command line, and out again: vocabularies, runs, export and import."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+from hugging_face import GOLDEN
+from pages import ROOT, blocks
+from real_models import LINES, WORDS, make_bert, make_gpt2
+from safetensors.numpy import load_file, save_file
+
+from aiayn_course.cli.main import main
+from aiayn_np import (
+    DecoderLayer,
+    EncoderLayer,
+    LearnedPositionalEncoding,
+    ReLU,
+    SinusoidalPositionalEncoding,
+    Transformer,
+    greedy_decode,
+)
+from aiayn_np.files import CheckpointError
+from aiayn_np.interop.gpt2_format import save_gpt2
+from aiayn_np.interop.marian_format import config_of, state_of
+from aiayn_np.models import load_bert, load_gpt2, load_marian
+from aiayn_np.models.weights import File
+from aiayn_np.runs import estimates
+from aiayn_np.runs.open import announcement, open_run
+from aiayn_np.training.tasks import CopyTask
+from aiayn_np.variants.activations import FeedForward, SiLU
+from aiayn_np.variants.embeddings import UnscaledEmbedding
+from aiayn_np.variants.layer_options import layer_factory, set_eps
+from aiayn_np.variants.models import LanguageModel
+from aiayn_np.variants.pre_norm import PreNormDecoderLayer, PreNormEncoderLayer
+from aiayn_np.variants.relative_position import relative_attention
+
+
+@pytest.mark.slow
+def test_an_exported_run_translates_as_before(trained, exported):
+    run, loaded = open_run(trained), load_marian(exported)
+    vocabulary = run.task.vocabulary
+    for mine, theirs in zip(vocabulary.encode(LINES), loaded.vocabulary.encode(LINES), strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+    src = run.task.source(LINES[1])
+    model = set_eps(run.trained(), 1e-5)
+    tgt = np.array([[1, 5, 7, 9]])
+    np.testing.assert_allclose(loaded.logits(src, tgt), model(src, tgt), rtol=0, atol=1e-5)
+    want = greedy_decode(model, src, bos=1, eos=2)
+    got = greedy_decode(loaded.model, src, bos=loaded.bos, eos=2)
+    np.testing.assert_array_equal(got, want)
+    assert loaded.vocabulary.decode(got[0]) == vocabulary.decode(want[0])
+
+
+def test_out_and_in_is_equal_to_the_bit(trained, exported, tmp_path, capsys):
+    assert main(["import", str(exported), "--out", str(tmp_path / "run")]) == 0
+    assert main(["export", str(tmp_path / "run"), str(tmp_path / "again"), "--to", "marian"]) == 0
+    first, second = (load_file(folder / "model.safetensors")
+                     for folder in (exported, tmp_path / "again"))
+    assert set(first) == set(second)
+    for name, array in first.items():
+        np.testing.assert_array_equal(array, second[name])
+    halves = np.r_[0:12:2, 1:12:2]
+    E = open_run(trained).trained().src_embedding.E.value
+    np.testing.assert_array_equal(load_marian(tmp_path / "run").model.src_embedding.E.value[:-1],
+                                  E[:, halves])
+
+
+def test_export_tells_of_its_other_eps(trained, tmp_path, capsys):
+    assert main(["export", str(trained), str(tmp_path / "hf"), "--to", "marian"]) == 0
+    assert "eps 1e-5 instead of 1e-6: logits change a little" in capsys.readouterr().out
+
+
+def test_a_toy_task_is_exported_too(no_pictures, tmp_path):
+    run, out = str(tmp_path / "run"), str(tmp_path / "hf")
+    assert main(["train", "copy", "--steps", "2", "--d-model", "8", "--d-ff", "8", "--h", "2",
+                 "--N", "1", "--out", run]) == 0
+    assert main(["export", run, out, "--to", "marian"]) == 0
+    assert load_marian(out).vocabulary is None
+
+
+def test_the_python_of_the_page_runs(tmp_path, monkeypatch):
+    shutil.copytree(GOLDEN / "marian", tmp_path / "opus-mt-de-en")
+    expected = np.load(GOLDEN / "marian" / "expected.npz")
+    given = dict(src=expected["input/src"], tgt=expected["input/tgt"],
+                 grad_logits=expected["cotangent"])
+    code, export = blocks((ROOT / "docs" / "real-models.md").read_text(encoding="utf-8"), "python")
+    monkeypatch.chdir(tmp_path)
+    names = dict(given)
+    exec(code, names)
+    exec(export, {"model": language_model(np.random.default_rng(0))})
+    assert load_gpt2("my-gpt2").V == 23
+    np.testing.assert_allclose(names["logits"], expected["logits"], rtol=0, atol=1e-9)
+    assert "model.shared.weight" in names["loaded"].gradients()
+
+
+def test_the_size_of_a_batch_changes_no_translation(exported):
+    from aiayn_np.text.translation import translate
+
+    run = open_run(exported)
+    first, second = (translate(run.trained(), run.task.vocabulary, LINES, rows=n) for n in (1, 100))
+    assert first == second
+
+
+REFUSED = [
+    (dict(positions=LearnedPositionalEncoding), "has Sinusoidal.* at positions, got Learned"),
+    (dict(encoder_layer=PreNormEncoderLayer, decoder_layer=PreNormDecoderLayer),
+     r"has Encoder\(norm=None\) at encoder, got Encoder\(\)"),
+    (dict(d_k=5), r"d_k=4.* at encoder.layers.0.self_attention, got MultiHeadAttention\(d_k=5"),
+    (dict(encoder_layer=layer_factory(activation=SiLU)), "got PositionwiseFeedForward"),
+    (dict(attention=relative_attention), "attention, got RelativeAttention"),
+]
+
+
+@pytest.mark.parametrize(("options", "message"), REFUSED)
+def test_a_model_that_marian_cannot_be_is_refused(options, message, rng):
+    model = Transformer(9, N=1, d_model=8, d_ff=12, h=2, rng=rng, **options)
+    with pytest.raises(ValueError, match=message):
+        config_of(model, CopyTask())
+
+
+@pytest.mark.parametrize(("d_model", "options"), [(9, {}), (12, {}), (12, dict(
+    encoder_layer=layer_factory(EncoderLayer, bias=True, activation=SiLU),
+    decoder_layer=layer_factory(DecoderLayer, bias=True, activation=SiLU)))])
+def test_the_order_of_the_channels_changes_no_logit(d_model, options, rng, tmp_path):
+    from aiayn_np.interop.folder_format import write_folder
+
+    model = Transformer(9, N=2, d_model=d_model, d_ff=7, h=3, max_len=20, rng=rng, **options)
+    for parameter in model.parameters():
+        parameter.value[...] = 0.4 * rng.standard_normal(parameter.value.shape)
+    write_folder(tmp_path, config_of(model, CopyTask()), state_of(model))
+    loaded = load_marian(tmp_path)
+    set_eps(model, 1e-5)
+    src, tgt = rng.integers(3, 9, (2, 5)), rng.integers(3, 9, (2, 4))
+    src[1, 3:], tgt[:, 0] = 0, 1
+    want = model(src, tgt)
+    assert np.abs(loaded.logits(src, tgt) - want).max() <= 1e-12 * np.abs(want).max()
+
+
+def language_model(rng, **options):
+    return LanguageModel(23, N=2, d_model=12, d_ff=20, h=3, max_len=17, pad=None, rng=rng,
+                         **(dict(positions=LearnedPositionalEncoding,
+                                 layer=PreNormEncoderLayer) | options))
+
+
+@pytest.mark.parametrize("options", [
+    {}, {"embedding": UnscaledEmbedding},
+    {"layer": layer_factory(PreNormEncoderLayer, bias=True, activation=SiLU)},
+])
+def test_a_language_model_goes_out_as_gpt2_and_comes_back(options, rng, tmp_path):
+    model = language_model(rng, **options)
+    save_gpt2(model, tmp_path / "gpt2")
+    ids = rng.integers(0, 23, (2, 9))
+    got, want = load_gpt2(tmp_path / "gpt2").logits(ids), model(ids)
+    assert np.abs(got - want).max() <= 1e-12 * np.abs(want).max()
+
+
+def test_a_language_model_that_gpt2_cannot_be_is_refused(rng, tmp_path):
+    for options, message in [
+        (dict(positions=SinusoidalPositionalEncoding), "got SinusoidalPositionalEncoding"),
+        (dict(layer=EncoderLayer), r"has Encoder\(\) at stack.encoder, got Encoder\(norm=None\)"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            save_gpt2(language_model(rng, **options), tmp_path / "no")
+    model = language_model(rng)
+    model.stack.encoder.layers[1].feed_forward = FeedForward(12, 20, activation=SiLU(), rng=rng)
+    with pytest.raises(ValueError, match=r"got FeedForward\(\)"):
+        save_gpt2(model, tmp_path / "no")
+    assert not (tmp_path / "no").exists()
+
+
+@pytest.mark.parametrize(("change", "reason"), [
+    (lambda stack: stack.layers.append(stack.layers[0]), "got nothing of its own"),
+    (lambda stack: setattr(stack.layers[1].self_attention.attention, "softmax", ReLU()),
+     r"at .*encoder.layers.1.self_attention.attention.softmax, got ReLU\(\)"),
+    (lambda stack: setattr(stack, "forward", lambda x, **k: None), "the forward of the class at"),
+])
+def test_a_model_with_an_exchanged_part_does_not_go_out(change, reason, rng, tmp_path):
+    """It would be another model there, without a word."""
+    model = language_model(rng)
+    change(model.stack.encoder)
+    with pytest.raises(ValueError, match=f"a GPT-2 has .*{reason}"):
+        save_gpt2(model, tmp_path / "no")
+    assert not (tmp_path / "no").exists()
+    model = Transformer(9, N=2, d_model=6, d_ff=7, h=2, rng=rng)
+    change(model.encoder)
+    with pytest.raises(ValueError, match=f"a Marian model has .*{reason}"):
+        config_of(model, CopyTask())
+
+
+def test_a_folder_that_holds_something_is_not_written_over(rng, tmp_path):
+    (tmp_path / "mine").write_text("kept")
+    with pytest.raises(FileExistsError, match="choose another name"):
+        save_gpt2(language_model(rng), tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["mine"]
+
+
+@pytest.fixture
+def gpt2(tmp_path, rng):
+    return make_gpt2(tmp_path / "gpt2", rng)
+
+
+def test_gpt2_generates_and_measures(gpt2, tmp_path, capsys, blank_pictures):
+    assert main(["import", str(gpt2), "--out", str(tmp_path / "run")]) == 0
+    outputs = []
+    for options in (["--seed", "1"], ["--seed", "1"], ["--seed", "2", "--top-k", "9"],
+                    ["--temperature", "0"]):
+        capsys.readouterr()
+        assert main(["generate", str(tmp_path / "run"), "the cat", "--steps", "8", *options]) == 0
+        outputs.append(capsys.readouterr().out)
+    assert outputs[0] == outputs[1] != outputs[2]
+    assert all(out.startswith("the cat") for out in outputs)
+    (tmp_path / "text").write_text("the bird and the cat\n" * 9)
+    assert main(["perplexity", str(tmp_path / "run"), str(tmp_path / "text")]) == 0
+    assert "perplexity" in capsys.readouterr().out
+    assert main(["attend", str(tmp_path / "run"), "the cat"]) == 0
+    assert [path.name for path in (tmp_path / "run" / "attend").iterdir()] == [
+        "gpt2_the_cat_attention_layer_1.png"]
+    assert main(["decode", str(tmp_path / "run"), "the cat"]) == 2
+    assert main(["fill", str(tmp_path / "run"), "the cat"]) == 2
+    assert "must be a BERT" in capsys.readouterr().err
+
+
+def test_trace_of_a_gpt2_has_every_next_token_as_its_target(gpt2, capsys):
+    assert main(["trace", str(gpt2), "the cat and"]) == 0
+    out = capsys.readouterr().out
+    run = open_run(gpt2)
+    src = run.task.source("the cat and")
+    logits = run.model(src[:, :-1]).astype(float)
+    log_p = logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True))
+    loss = -np.take_along_axis(log_p, src[:, 1:, None], axis=-1).mean()
+    assert float(out.splitlines()[-1].split()[-2]) == pytest.approx(loss, rel=1e-3)
+    assert "stack.encoder" in out
+    assert main(["trace", str(gpt2), "the"]) == 2
+    assert "at least two tokens" in capsys.readouterr().err
+
+
+@pytest.fixture
+def bert(tmp_path):
+    return make_bert(tmp_path / "bert")
+
+
+def test_bert_fills_masks(bert, capsys, blank_pictures):
+    text = "Paris is the [MASK] of [MASK]"
+    assert main(["fill", str(bert), text, "--top", "3"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 6
+    loaded = load_bert(bert)
+    ids = loaded.vocabulary.encode(text)
+    assert ids.tolist() == [2, 5, 6, 7, 4, 9, 4, 3]
+    best = WORDS.split()[int(loaded.logits(ids[None])[0, 4].argmax())]
+    assert lines[0].split()[1] == best
+    assert main(["fill", str(bert), "Paris is the capital"]) == 2
+    assert "at least one [MASK]" in capsys.readouterr().err
+    for command in ("attend", "trace"):
+        assert main([command, str(bert), text]) == 0
+    capsys.readouterr()
+    assert main(["explore", str(bert), text]) == 0
+    assert (bert / "explore.html").is_file()
+    assert main(["generate", str(bert), text]) == 2
+
+
+def test_trace_of_a_bert_asks_for_the_masks_alone(bert):
+    run = open_run(bert)
+    src, _, targets = run.example(run.task.source("Paris is the [MASK] of [MASK]"))
+    masks = src == 4
+    logits = run.loaded.logits(src)
+    logits[..., 4] = -np.inf
+    np.testing.assert_array_equal(targets[masks], logits.argmax(axis=-1)[masks])
+    assert (targets[~masks] == run.trace_loss.pad).all()
+    src, _, targets = run.example(run.task.source("Paris is"))
+    np.testing.assert_array_equal(src, targets)
+
+
+def test_half_a_character_is_refused_by_every_vocabulary(trained, exported, gpt2, bert, capsys):
+    """What Python makes of bytes on the command line that are no UTF-8."""
+    for argv in (["decode", trained], ["decode", exported], ["generate", gpt2], ["fill", bert],
+                 ["attend", exported], ["trace", trained]):
+        assert main([argv[0], str(argv[1]), "a [MASK] \udcff"]) == 2
+        assert "text must be UTF-8, got '\\udcff' at 10" in capsys.readouterr().err
+
+
+def test_ids_do_where_there_is_no_tokenizer(capsys):
+    assert open_run(GOLDEN / "marian").task.source("3 7 9").tolist() == [[3, 7, 9, 0]]
+    assert main(["decode", str(GOLDEN / "marian"), "3 7 9"]) == 0
+    assert main(["decode", str(GOLDEN / "marian"), "drei"]) == 2
+    assert "has no tokenizer" in capsys.readouterr().err
+    assert main(["generate", str(GOLDEN / "gpt2"), "3 7", "--steps", "3"]) == 0
+
+
+def test_what_needs_a_tokenizer_says_so(tmp_path, capsys):
+    (tmp_path / "lines").write_text("3 7\n")
+    for family, hint in [("marian", "has no tokenizer: use aiayn-np decode, with ids"),
+                         ("gpt2", "is for aiayn-np generate"), ("bert", "is for aiayn-np fill")]:
+        assert main(["translate", str(GOLDEN / family), str(tmp_path / "lines")]) == 2
+        assert hint in capsys.readouterr().err
+
+
+def test_a_folder_of_another_family_is_refused(tmp_path, capsys):
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "t5"}))
+    with pytest.raises(CheckpointError, match="model_type must be one of marian, gpt2, bert"):
+        open_run(tmp_path)
+    assert main(["import", str(tmp_path), "--out", str(tmp_path / "run")]) == 2
+    assert "no known format" in capsys.readouterr().err
+
+
+def test_a_damaged_folder_is_refused_and_leaves_nothing(tmp_path, capsys):
+    shutil.copytree(GOLDEN / "gpt2", tmp_path / "hf")
+    (tmp_path / "hf" / "model.safetensors").write_bytes(b"short")
+    assert main(["import", str(tmp_path / "hf"), "--out", str(tmp_path / "run")]) == 2
+    error = capsys.readouterr().err
+    assert f"{tmp_path / 'hf' / 'model.safetensors'} is not a safetensors file" in error
+    assert not (tmp_path / "run").exists()
+
+
+def test_what_loading_needs_is_told_for_much_of_the_memory(tmp_path, monkeypatch):
+    shutil.copytree(GOLDEN / "gpt2", tmp_path / "hf")
+    path = tmp_path / "hf" / "model.safetensors"
+    assert announcement(tmp_path / "hf") == ""
+    monkeypatch.setattr(estimates, "memory_bytes", lambda: 2e9)
+    with open(path, "r+b") as file:
+        file.truncate(600_000_000)                       # sparse: takes no room
+    assert announcement(tmp_path / "hf") == (
+        f"loading {path.parent} needs about 600 MB of memory, this machine has 2.0 GB")
+
+
+VOCABULARY = {
+    "a vocabulary with ids that the model lacks": {"<unk>": 10**9},
+    "no <unk>": {"a": 1},
+    "no integer": {"<unk>": "x"},
+}
+
+
+@pytest.mark.parametrize("why", VOCABULARY)
+def test_a_hostile_vocabulary_is_refused(why, exported, tmp_path):
+    folder = shutil.copytree(exported, tmp_path / "hf")
+    (folder / "vocab.json").write_text(json.dumps(VOCABULARY[why]))
+    with pytest.raises(CheckpointError, match="must"):
+        load_marian(folder)
+    (folder / "vocab.json").write_text((exported / "vocab.json").read_text())
+    (folder / "source.spm").write_bytes(b"no model")
+    with pytest.raises(CheckpointError, match="is not a SentencePiece model"):
+        load_marian(folder)
+
+
+def test_half_precision_is_widened(tmp_path):
+    folder = shutil.copytree(GOLDEN / "gpt2", tmp_path / "hf")
+    path = folder / "model.safetensors"
+    tensors = {name: array.astype(np.float16) for name, array in load_file(path).items()}
+    save_file(tensors, path)
+    loaded = load_gpt2(folder)
+    E = loaded.model.stack.embedding.E.value
+    assert E.dtype == np.float32
+    np.testing.assert_array_equal(E, tensors["transformer.wte.weight"].astype(np.float32))
+
+
+def test_a_bfloat16_is_the_upper_half_of_a_float32(tmp_path, rng):
+    values = rng.standard_normal((3, 4)).astype(np.float32)
+    halves = (values.view(np.uint32) >> 16).astype("<u2")
+    header = json.dumps({"x": {"dtype": "BF16", "shape": [3, 4], "data_offsets": [0, 24]}}).encode()
+    path = tmp_path / "model.safetensors"
+    path.write_bytes(len(header).to_bytes(8, "little") + header + halves.tobytes())
+    got = File(path).read("x")
+    assert got.dtype == np.float32
+    np.testing.assert_allclose(got, values, rtol=2**-7)
+    np.testing.assert_array_equal(got.view(np.uint32) & 0xFFFF, 0)
+
+
+def test_building_draws_nothing():
+    """What is filled from a file is never drawn first: values of a model to be filled are views."""
+    from aiayn_np.models.marian import Marian
+    from aiayn_np.models.weights import Undrawn
+
+    loaded = load_marian(GOLDEN / "marian")
+    empty = Marian.build(loaded, Undrawn(np.float32))
+    assert empty.src_embedding.E.value.strides == (0, 0)
+    assert empty.encoder.layers[0].feed_forward.linear_1.W.value.strides == (0, 0)
