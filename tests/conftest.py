@@ -4,22 +4,18 @@ The tests run with one thread of BLAS: their matrices are small, and with severa
 machine takes ten times as long.
 """
 
-import gc
+import importlib.util
 import os
 import shutil
-import sys
 import zlib
 
 for library in ("OPENBLAS_NUM", "OMP_NUM", "MKL_NUM", "VECLIB_MAXIMUM"):  # before NumPy is loaded
     os.environ.setdefault(f"{library}_THREADS", "1")
 os.environ["AIAYN_LANG"] = "en"  # what the exercises say, whatever the locale is
-sys.modules["rfc3987_syntax"] = None  # jsonschema can do without it: it takes a second to load
 
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402
 
-os.fsync = lambda file: None  # the disk need not be waited for; programs that tests start do wait
-gc.disable()  # until all tests are found, which takes half of the time without it
 collect_ignore_glob = ["helpers/*.py"]  # programs and helpers: loaded by the tests that use them
 
 
@@ -28,9 +24,14 @@ def pytest_addoption(parser):
     parser.addoption("--built", help="folder with a wheel that tests/install try; none: they build")
 
 
-def pytest_collection_finish(session):
-    gc.enable()
-    gc.freeze()  # what is there now stays
+def pytest_configure(config):
+    """Say what is missing, and that the search for tests has begun: it takes some seconds."""
+    needed = "jupytext", "nbclient", "sentencepiece", "sacrebleu", "safetensors", "tokenizers"
+    missing = [name for name in needed if importlib.util.find_spec(name) is None]
+    if missing:
+        raise pytest.UsageError(f"the tests need {', '.join(missing)}: pip install -e '.[test]'")
+    if not hasattr(config, "workerinput"):
+        print("looking for the tests", flush=True)
 
 
 @pytest.fixture

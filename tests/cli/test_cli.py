@@ -228,6 +228,7 @@ def test_check_proves_a_whole_model(capsys):
     assert "model.decoder.layers.1.cross_attention.linear_K.W" in out
 
 
+@pytest.mark.slow
 def test_check_fails_on_a_wrong_gradient(capsys, monkeypatch):
     from aiayn_np import Softmax
 
@@ -341,6 +342,7 @@ def terminal(monkeypatch):
     return screen
 
 
+@pytest.mark.slow
 def test_what_takes_long_has_a_bar(monkeypatch, tmp_path, blank_pictures):
     """On a terminal: a bar for each training of `zoo --train`, and two for `animate`."""
     screen = terminal(monkeypatch)

@@ -50,6 +50,7 @@ def test_what_is_of_another_kind_is_refused(place, run, capsys, argv, message):
     assert everything(place) == before
 
 
+@pytest.mark.slow
 def test_force_writes_in_any_case(place, run, no_pictures, blank_pictures):
     animate = ["animate", "copy", "--steps", "1", "--out", "thesis.pdf"]
     for argv in (animate, ["explore", str(run), "1 2", "--out", "notes.txt"],
@@ -66,6 +67,7 @@ def test_force_replaces_no_run(run, capsys):
     assert "holds a run already: --resume to go on" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_what_a_command_wrote_it_writes_again(tmp_path, run, monkeypatch, blank_pictures):
     monkeypatch.chdir(tmp_path)
     for _ in range(2):

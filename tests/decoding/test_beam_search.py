@@ -81,6 +81,7 @@ def without_padding(row, pad=0):
     return tuple(row[: row.index(EOS) + 1]) if EOS in row else tuple(row)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alpha", [0.0, 0.6, 2.0])
 def test_a_wide_beam_finds_the_best_of_all_sequences(rng, alpha):
     for model in models_of(rng, 4, 8):

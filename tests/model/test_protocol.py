@@ -11,7 +11,7 @@ from proof import arrays_in, as_list, prove, prove_central, unseen_errors
 from aiayn_np import Linear
 
 every_layer = pytest.mark.parametrize("name", LAYERS)
-CONFIGURATIONS = 300
+CONFIGURATIONS = 60  # of each layer; 300 in the slow suite
 STACK_CONFIGURATIONS = 15
 LOSSES = ("LabelSmoothedCrossEntropy", "ModelLoss")  # their y is a number
 
@@ -58,9 +58,10 @@ def test_no_layer_class_is_missing():
     assert {c.__name__ for c in module_classes()} == set(LAYERS)
 
 
+@pytest.mark.parametrize("n", [CONFIGURATIONS, pytest.param(300, marks=pytest.mark.slow)])
 @every_layer
-def test_backward_is_the_gradient_of_forward(name, seed):
-    n = STACK_CONFIGURATIONS if name in STACKS else CONFIGURATIONS
+def test_backward_is_the_gradient_of_forward(name, n, seed):
+    n = STACK_CONFIGURATIONS if name in STACKS else n
     for layer, inputs, options, rng in draws(name, seed, n):
         prove(layer, inputs, options, rng)
 

@@ -80,6 +80,7 @@ def test_training_of_what_was_imported_begins_with_a_new_adam(exported, tmp_path
     assert opened.optimizer.t == 5
 
 
+@pytest.mark.slow
 def test_every_command_works_on_what_was_imported(exported, tmp_path, capsys, blank_pictures):
     back = str(tmp_path / "back")
     assert main(["import", str(exported), "--out", back]) == 0

@@ -31,6 +31,7 @@ def commands_of(page):
     return [shlex.split(command)[1:] for command in found]
 
 
+@pytest.mark.slow
 def test_every_command_of_the_page_runs_as_the_page_writes_it(
     tmp_path, trained, exported, rng, monkeypatch, capsys, blank_pictures
 ):

@@ -125,6 +125,7 @@ def test_a_qwen2_is_a_llama_whose_fourth_bias_is_zero(folder, rng):
         np.testing.assert_array_equal(rotary.norm.gamma.value, want)
 
 
+@pytest.mark.slow
 def test_every_command_works_on_it(folder, tmp_path, monkeypatch, capsys, blank_pictures):
     """Without a tokenizer a text is a list of ids."""
     monkeypatch.chdir(tmp_path)

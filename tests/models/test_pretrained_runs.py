@@ -52,6 +52,7 @@ def test_an_exported_run_translates_as_before(trained, exported):
     assert loaded.vocabulary.decode(got[0]) == vocabulary.decode(want[0])
 
 
+@pytest.mark.slow
 def test_out_and_in_is_equal_to_the_bit(trained, exported, tmp_path, capsys):
     assert main(["import", str(exported), "--out", str(tmp_path / "run")]) == 0
     assert main(["export", str(tmp_path / "run"), str(tmp_path / "again"), "--to", "marian"]) == 0

@@ -151,6 +151,7 @@ def all_changes(names=DERIVATIONS):
             for change in planted_in(text)]
 
 
+@pytest.mark.slow
 def test_planted_errors_are_named_at_their_line(rng, monkeypatch):
     short = all_changes(name for name in DERIVATIONS if name != "multi_head 0")  # takes a second
     some = [short[k] for k in rng.permutation(len(short))[:20]]

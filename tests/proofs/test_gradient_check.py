@@ -135,6 +135,7 @@ def test_every_layer_passes(name, seed):
         assert report, report
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in LAYERS if name not in STACKS])
 def test_every_layer_with_gradients_wrong_by_a_millionth_fails(name, rng):
     def all_wrong(layer, grad_y, cache):

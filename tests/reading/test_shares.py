@@ -187,6 +187,7 @@ def of_the_forward(name, nodes, path, _):
     return {k: v for k, v in vars(nodes[path]).items() if isinstance(v, np.ndarray)} if here else {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", PARTS)
 def test_without_any_one_of_the_parts_the_sum_misses(part, rng):
     """The sum is exact for every model: one that misses is enough, and most do."""

@@ -163,6 +163,7 @@ def test_it_is_refused_before_its_arrays_are_read(tmp_path, seed, monkeypatch):
     assert len(read) == 1
 
 
+@pytest.mark.slow
 def test_no_flipped_bit_goes_unseen(tmp_path, rng):
     """One bit of every byte: an error that says so, or the very same numbers."""
     layer, path = Linear(2, 3, rng=rng), tmp_path / "a.npz"

@@ -21,6 +21,7 @@ from aiayn_np.text.measures import TextProgress
 from aiayn_np.variants.choices import CHOICES, keywords
 
 
+@pytest.mark.slow
 def test_the_next_free_name_is_taken(tmp_path):
     """Making a folder is atomic: of many at once each gets its own."""
     with ThreadPoolExecutor(8) as pool:
@@ -28,6 +29,7 @@ def test_the_next_free_name_is_taken(tmp_path):
     assert sorted(path.name for path in taken) == ["copy", *(f"copy-{n}" for n in range(2, 9))]
 
 
+@pytest.mark.slow
 def test_a_refused_request_leaves_no_folder_of_a_run(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert main(["train", "copy", "--h", "3"]) == 2
@@ -38,6 +40,7 @@ def test_a_refused_request_leaves_no_folder_of_a_run(tmp_path, capsys, monkeypat
     assert os.listdir(tmp_path / "runs") == []
 
 
+@pytest.mark.slow
 def test_what_a_killed_process_left_is_removed_when_its_run_goes_on(copied, no_pictures):
     (copied / ".0123456789abcdef.part").write_bytes(b"half")
     assert main(["train", "copy", "--resume", "--steps", "3", "--out", str(copied)]) == 0
@@ -55,6 +58,7 @@ def test_two_commands_at_once_write_two_runs(tmp_path):
     assert seeds == {1, 2}
 
 
+@pytest.mark.slow
 def test_the_vocabulary_of_another_run_is_refused(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("aiayn_np.runs.text_run.TextRun.draw", lambda self: [])
     runs = [tmp_path / "a", tmp_path / "b"]
@@ -74,6 +78,7 @@ def model(rng, **options):
     return Transformer(9, **(sizes | options), rng=rng)
 
 
+@pytest.mark.slow
 def test_another_number_of_heads_is_refused_and_other_dropout_is_not(tmp_path, rng):
     path = tmp_path / "a.npz"
     save_checkpoint(path, model(rng))
@@ -85,6 +90,7 @@ def test_another_number_of_heads_is_refused_and_other_dropout_is_not(tmp_path, r
     load_checkpoint(path, model(rng, P_drop=0.3, max_len=99))
 
 
+@pytest.mark.slow
 def test_another_scale_is_refused_and_a_replaced_method_is_not(tmp_path, rng):
     path, saved = tmp_path / "a.npz", model(rng)
     save_checkpoint(path, saved)
@@ -97,6 +103,7 @@ def test_another_scale_is_refused_and_a_replaced_method_is_not(tmp_path, rng):
         load_checkpoint(path, hooked)
 
 
+@pytest.mark.slow
 def test_every_variant_loads_into_itself_only(tmp_path, rng):
     plain = {option: next(iter(names)) for option, names in CHOICES.items()}
     chosen = [plain | {option: name} for option, names in CHOICES.items() for name in names]
@@ -113,6 +120,7 @@ def test_every_variant_loads_into_itself_only(tmp_path, rng):
                     load_checkpoint(tmp_path / "a.npz", other)
 
 
+@pytest.mark.slow
 def test_a_history_that_cannot_be_is_refused(copied, capsys):
     good = (copied / "history.csv").read_bytes()
     resume = ["train", "copy", "--resume", "--out", str(copied), "--steps", "3"]
@@ -124,6 +132,7 @@ def test_a_history_that_cannot_be_is_refused(copied, capsys):
         assert "history.csv" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_history_is_written_again_as_it_was(tmp_path):
     """What is counted stays a whole number: a resumed run has the file of one that is not."""
     run = TextRun.__new__(TextRun)

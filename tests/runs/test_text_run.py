@@ -150,6 +150,7 @@ def test_attention_is_that_of_the_last_layer_while_translating(folder):
     assert allowed.all()
 
 
+@pytest.mark.slow
 def test_the_other_commands_work_on_it_too(folder, tmp_path, capsys):
     run, page = str(folder), tmp_path / "page.html"
     assert main(["explore", run, "eins zwei", "--out", str(page)]) == 0
@@ -248,6 +249,7 @@ def test_what_does_not_fit_into_memory_is_refused_before_it_starts(tmp_path, mon
     assert not (out / "model.npz").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", ["copy", "text"])
 def test_a_training_that_needs_much_of_the_memory_says_so(no_pictures, tmp_path, monkeypatch,
                                                           capsys, task):

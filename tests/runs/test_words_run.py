@@ -61,6 +61,7 @@ def folder(tmp_path_factory, options):
         return trained(tmp_path_factory.mktemp("words"), *options)
 
 
+@pytest.mark.slow
 def test_a_run_learns_sentences_that_it_has_not_seen(tmp_path, capsys):
     """The held-back part has no sentence of the training part, and the model knows its words."""
     folder = trained(tmp_path, "--steps", "250", "--d-model", "32", "--d-ff", "64", n=None)
@@ -151,6 +152,7 @@ def test_a_resumed_run_is_the_same_to_the_bit(folder, options, tmp_path, capsys)
         write_grammar(text, 300)
 
 
+@pytest.mark.slow
 def test_accumulated_shares_are_the_same_training(folder, tmp_path):
     whole = trained(tmp_path, "--steps", "5", "--float64")
     shutil.move(whole, tmp_path / "whole")
@@ -160,6 +162,7 @@ def test_accumulated_shares_are_the_same_training(folder, tmp_path):
         np.testing.assert_allclose(value, states[1][name], atol=1e-9, err_msg=name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("vocabulary", [[], ["--vocab-size", "40"]])
 @pytest.mark.parametrize("line", ["床前明月光，疑是地上霜。\n", "I like 🍎, not 🌶️. 👩‍🚀 flies!\n"])
 def test_any_script_is_read_and_written(line, vocabulary, tmp_path, capsys):
@@ -173,6 +176,7 @@ def test_any_script_is_read_and_written(line, vocabulary, tmp_path, capsys):
     assert set(out) <= set(line)
 
 
+@pytest.mark.slow
 def test_the_commands_work_on_the_run(folder, tmp_path, capsys):
     (tmp_path / "line.txt").write_text("the small fox.")
     assert main(["perplexity", str(folder), str(tmp_path / "line.txt")]) == 0
@@ -358,6 +362,7 @@ def history(run):
     return run.history
 
 
+@pytest.mark.slow
 def test_a_run_like_llama_has_its_parts_and_keeps_its_keys(tmp_path, capsys):
     """Every other command takes it as it takes the paper's layers."""
     folder = trained(tmp_path, *LLAMA)
@@ -377,6 +382,7 @@ def test_a_run_like_llama_has_its_parts_and_keeps_its_keys(tmp_path, capsys):
         assert capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_run_like_llama_resumes_to_the_bit(tmp_path):
     """The moments, the decay and the cosine go on as if nothing had been."""
     once = open_run(trained(tmp_path, *LLAMA))

@@ -17,6 +17,7 @@ CHOSEN = {"english": "13a", "russian": "13a", "chinese": "zh", "japanese": "char
 NORMAL = "，？…½™ﬁ①ｱ"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_every_character_comes_back(script):
     pairs = pairs_of("english", script, 200) + [(NORMAL, NORMAL)]
@@ -25,6 +26,7 @@ def test_every_character_comes_back(script):
     assert [vocabulary.decode(ids) for ids in vocabulary.encode(lines)] == lines
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_a_right_translation_has_100_and_a_nearly_right_one_nearly(script, monkeypatch):
     monkeypatch.setattr(scoring, "MECAB", ("no_such_package",))
@@ -38,6 +40,7 @@ def test_a_right_translation_has_100_and_a_nearly_right_one_nearly(script, monke
     assert 94 < chrf(others, references).score < 100
 
 
+@pytest.mark.slow
 def test_the_wrong_tokenizer_reports_a_right_chinese_translation_as_poor():
     """What a fixed tokenizer did: it is still there to be asked for, and its signature tells."""
     references = [target for _, target in pairs_of("english", "chinese", 300)]
@@ -47,6 +50,7 @@ def test_the_wrong_tokenizer_reports_a_right_chinese_translation_as_poor():
     assert "tok:13a|" in bleu(others, references, tokenize="13a").signature
 
 
+@pytest.mark.slow
 def test_japanese_is_split_into_words_where_that_is_installed(monkeypatch):
     monkeypatch.setattr(scoring, "MECAB", ("json",))
     references = [target for _, target in pairs_of("english", "japanese", 20)]
@@ -54,6 +58,7 @@ def test_japanese_is_split_into_words_where_that_is_installed(monkeypatch):
     assert tokenizer_for(["漢字"]) == "zh"
 
 
+@pytest.mark.slow
 def test_unknown_and_missing_tokenizers_are_refused(monkeypatch):
     monkeypatch.setattr(scoring, "MECAB", ("no_such_package",))
     with pytest.raises(ValueError, match="bleu_tokenize must be one of 13a, intl"):
@@ -62,6 +67,7 @@ def test_unknown_and_missing_tokenizers_are_refused(monkeypatch):
         bleu(["a"], ["a"], tokenize="ja-mecab")
 
 
+@pytest.mark.slow
 def test_character_coverage_leaves_out_the_rarest_characters():
     lines = ["a b c d e f g"] * 100 + ["中"]
     for coverage, known in ((1.0, True), (0.99, False)):
@@ -74,17 +80,20 @@ def test_character_coverage_leaves_out_the_rarest_characters():
         Vocabulary.train(lines, 100, normalization="NFKC")
 
 
+@pytest.mark.slow
 def test_characters_of_a_long_line_are_known_too():
     vocabulary = Vocabulary.train(["ab " * 3000 + "中", "ab"], 100)
     assert UNK not in vocabulary.encode(["中"])[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", ["a", "ab c", "abc defgh"])
 def test_a_corpus_may_have_short_lines_only(line):
     vocabulary = Vocabulary.train([line] * 3, 30)
     assert vocabulary.decode(vocabulary.encode([line])[0]) == line
 
 
+@pytest.mark.slow
 def test_a_run_keeps_what_it_was_asked_for_and_its_numbers_tell(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("aiayn_np.runs.text_run.TextRun.draw", lambda self: [])
     source, target = write(tmp_path, pairs_of("english", "chinese", 150))

@@ -110,6 +110,7 @@ def test_the_average_is_what_is_validated_and_kept(rng, monkeypatch):
         np.testing.assert_allclose(validated[5][name], mean, rtol=1e-13, atol=1e-15)
 
 
+@pytest.mark.slow
 def test_one_teacher_forced_pass_tells_what_greedy_decoding_would():
     model, task = half_trained("copy")  # some right, some wrong
     batch = task.validation(100)

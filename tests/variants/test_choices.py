@@ -13,6 +13,7 @@ TINY = ["--symbols", "4", "--max-length", "4", "--d-model", "8", "--d-ff", "12",
         "--N", "1", "--batch-size", "8", "--steps", "3"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("option", "name"), NAMES)
 def test_a_variant_trains_and_comes_back(tmp_path, no_pictures, capsys, option, name):
     out = str(tmp_path / "r")
