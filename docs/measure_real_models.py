@@ -30,8 +30,9 @@ from safetensors.numpy import load_file
 
 from aiayn_np import greedy_decode
 from aiayn_np.decoding.generation import generate
+from aiayn_np.interop import marian_format
 from aiayn_np.interop.folder_format import copied
-from aiayn_np.models import load_bert, load_gpt2, load_llama, load_marian, marian_format
+from aiayn_np.models import load_bert, load_gpt2, load_llama, load_marian
 from aiayn_np.models.marian import EPS
 from aiayn_np.runs.open import open_run
 from aiayn_np.text.batches import arrays

@@ -77,7 +77,8 @@ def changed(forward):
     return hook
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", [name if name == "paper" else pytest.param(
+    name, marks=pytest.mark.slow) for name in MODELS])
 def test_a_forward_assigned_on_any_layer_gives_the_tokens_of_the_model_itself(rng, name):
     model, src = model_of(rng, name), sources(rng)
     layers = {type(layer): (path, layer) for path, layer in leaves(model, object)
