@@ -21,7 +21,8 @@ class BuildWithData(build_py):
         if not self.editable_mode:
             no_source = shutil.ignore_patterns(".*", "__pycache__")
             shutil.copytree(ROOT / "notebooks", package / "_data" / "notebooks", ignore=no_source)
-            for name in ("LICENSE", "docs/symbols.md", "docs/zh/symbols.md"):
+            for name in ("LICENSE", "docs/symbols.md", *(f"docs/zh/{page}.md" for page in
+                         ("symbols", "questions", "glossary"))):
                 (package / "_data" / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(ROOT / name, package / "_data" / name)
             (package / "_data" / "figures").mkdir()

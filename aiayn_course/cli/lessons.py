@@ -28,7 +28,9 @@ LINK = re.compile(r"(?<!!)\[([^\[\]]*)\]\(([^()\s]+\.(?:md|py|ipynb|html))(?:#[^
 BEHIND = "How they are made|怎样生成|For teachers|给教师"  # headings of what students do not get
 FIGURES = "../figures"  # where a lesson looks for what whole experiments found
 LIVE = re.compile(r"(\.\./)+docs/live/")  # where a lesson looks for pages that run a model
-SYMBOLS = re.compile(r"\]\((\.\./)+docs/(zh/)?symbols\.md")
+ABOUT = {"en": ["symbols.md"], "zh": ["symbols.md", "questions.md", "glossary.md"]}  # of docs
+LEADS_THERE = re.compile(r"\]\((?:\.\./)+(?:docs/(?:zh/)?(?=(?:symbols|questions|glossary)\.md)|"
+                         r"notebooks/(?:zh/)?(?=\d\d_))")  # what lies in the same folder
 OPENS = re.compile(r"\[([^\[\]]*)\]\((?:\.\./)+docs/live/[^()\s]*\)")
 MAKE = re.compile(r" ?(?:If the page is not there yet, |如果还没有这个页面，)?"
                   r"`python docs/make_live_pages.py`[^.。]*[.。]")
@@ -99,8 +101,9 @@ def lesson_files(teacher: bool = False, language: str = "en",
     """
     found = notebooks_in(language)
     root = shipped("notebooks").parent
-    symbols = root / "docs" / ("zh" if language == "zh" else "") / "symbols.md"
-    about = {"symbols.md": symbols.read_bytes(), "LICENSE": (root / "LICENSE").read_bytes()}
+    docs = root / "docs" / ("zh" if language == "zh" else "")
+    about = {name: (docs / name).read_bytes() for name in ABOUT[language]}
+    about["LICENSE"] = (root / "LICENSE").read_bytes()
     figures = {f"figures/{path.name}": path.read_bytes()
                for path in sorted(shipped("figures").glob("*.json"))}
     there = [f"live/{name}.html" for name in PAGES] if pages else []
@@ -184,7 +187,7 @@ def self_contained(files, language="en", others=()):
     a link to what is neither among them nor among the `others` becomes plain text."""
     made, there = {}, {*files, *others}
     for name, content in files.items():
-        text = SYMBOLS.sub("](symbols.md", content.decode())
+        text = LEADS_THERE.sub("](", content.decode())
         if LESSON.fullmatch(name.replace(".py", ".ipynb")):
             text = MAKE.sub("", text.replace(FIGURES, "figures"))
             text = LIVE.sub("live/", text if others else OPENS.sub(WITH_PAGES[language], text))

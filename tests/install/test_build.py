@@ -49,7 +49,8 @@ def test_the_wheel_is_light_and_carries_lessons_and_results(wheel):
     data = {name.removeprefix("aiayn_course/_data/") for name in names if "/_data/" in name}
     results = {f"figures/{path.name}" for path in ROOT.glob("figures/*.json")}
     lessons = {path.relative_to(ROOT).as_posix() for path in (ROOT / "notebooks").rglob("*.ipynb")}
-    about = {"LICENSE", "docs/symbols.md", "docs/zh/symbols.md"}
+    about = {"LICENSE", "docs/symbols.md",
+             *(f"docs/zh/{name}.md" for name in ("symbols", "questions", "glossary"))}
     assert results | lessons | about <= data
     code = {path.relative_to(ROOT).as_posix() for path in ROOT.glob("aiayn_*/**/*.py")}
     assert code == {name for name in names if name.endswith(".py") and "/_data/" not in name}

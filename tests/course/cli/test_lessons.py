@@ -68,7 +68,8 @@ def test_a_student_is_told_to_open_and_run_nothing_that_is_not_there(written):
         text = path.read_text(encoding="utf-8")
         assert not re.search("(notebooks|docs|tests|source|student)/|TEACHING|install -e", text)
     if pages and what.startswith("lessons"):
-        assert {"PROJECT.md", "symbols.md"} <= {path.name for path in pages}
+        assert {"PROJECT.md", *lessons.ABOUT["zh" if "--zh" in what else "en"]} <= {
+            path.name for path in pages}
         assert (folder / "LICENSE").exists()
         assert "--teacher" not in (folder / "README.md").read_text("utf-8")
         assert len(re.findall(r"(?m)^\| (a|一)", (folder / "README.md").read_text("utf-8"))) == 3

@@ -155,7 +155,7 @@ def share_right(run, pairs):
 
 @pytest.mark.slow
 def test_a_model_learns_numbers_that_it_has_not_seen(tmp_path, seed):
-    """With seeds 0, 1 and 2 it has 500 of 500 right."""
+    """With seeds 0, 1 and 2 it has 499 or 500 of 500 right, by the processor."""
     write_number_words(tmp_path)
     assert share_right(trained(tmp_path, seed=seed), number_words().test) >= 0.99
 

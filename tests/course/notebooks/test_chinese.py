@@ -1,6 +1,5 @@
-"""The Chinese edition: in step with the English, written as Chinese is, with measured numbers."""
+"""The Chinese edition: in step with the English, written as Chinese is."""
 
-import functools
 import re
 
 import pytest
@@ -14,7 +13,6 @@ import chinese  # noqa: E402
 from pages import committed  # noqa: E402
 
 ROOT = build.FOLDER.parent
-NUMBER = re.compile(r"(?<![\w.])\d+\.\d+(?:e-?\d+)?(?!\d)")
 lessons = pytest.mark.parametrize("source", build.SOURCES, ids=lambda path: path.stem)
 
 
@@ -162,29 +160,3 @@ def test_the_glossary_names_the_first_lesson_of_each_term():
         terms = renderings.removesuffix("（dropout）").split("、")
         first = next(n for n in texts if all(term in texts[n] for term in terms))
         assert (terms, first) == (terms, int(number))
-
-
-@functools.cache
-def outputs(number):
-    """What a lesson prints and says."""
-    (path,) = build.FOLDER.glob(f"{number:02}_*.ipynb")
-    cells = nbformat.read(path, as_version=4).cells
-    return "\n".join(cell.source if cell.cell_type == "markdown" else output.get("text", "")
-                     for cell in cells for output in cell.get("outputs", [{}]))
-
-
-def test_the_numbers_of_the_questions_are_measured_in_the_lessons_that_they_name():
-    answers = read(ROOT / "docs" / "zh" / "questions.md").split("\n## ")[1:]
-    assert len(answers) == 13
-    wrong, seen = [], 0
-    for answer in answers:
-        *said, where = answer.strip().split("\n→ ")
-        lessons = {int(number) for number in re.findall(r"zh/(\d\d)_", where)}
-        measured = "".join(said).split("实测：")[-1]
-        measured = re.sub(r"(\d+\.\d)%", lambda share: f"{float(share[1]) / 100:.3f}", measured)
-        for number in NUMBER.findall(measured):
-            seen += 1
-            if not any(number in outputs(lesson) for lesson in lessons):
-                wrong.append((answer.splitlines()[0], number))
-    assert not wrong
-    assert seen >= 30

@@ -100,7 +100,7 @@ def test_every_score_and_box_of_every_variant_is_in_chinese(visit, tmp_path, var
     for box in range(page.evaluate("boxes_of(thoughts[0]).length")):
         page.evaluate("(box) => choose({ box })", box)
         assert [text for text in english(page) if "copy" not in text] == []
-    assert page.title() == "这个模型复制一列数字"
+    assert page.title() == "这个模型复制一串数字"
 
 
 def test_the_sentences_are_those_of_the_catalogue(page):

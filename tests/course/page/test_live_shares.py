@@ -62,7 +62,7 @@ def test_the_page_shows_the_shares_of_each_written_token(visit, path, run):  # n
             f" from {first}")
         api.expect(page.locator("#shares-sum")).to_contain_text(f"{want.value:+.1f} = ")
     page.get_by_role("button", name="中文").click()
-    api.expect(page.locator("#half-0 .because")).to_contain_text("它的词元分数")
+    api.expect(page.locator("#half-0 .because")).to_contain_text("它的 logit")
 
 
 def part_of(share, value):

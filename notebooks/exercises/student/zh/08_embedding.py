@@ -45,7 +45,7 @@ from aiayn_np import Cache, Module, Parameter
 #
 # 同一个矩阵 `E` (vocab_size, d_model) 有三个用处：源序列的嵌入，目标序列的嵌入，以及到 logits 的投影（论文第 3.4 节）。
 #
-# - `Embedding.forward(ids)` 查出 `E` 中的各行。它的 `backward` 把梯度累加到 `self.E.grad`，并返回 `None`：编号没有梯度。同一个 id 可能在一个批量里出现很多次。
+# - `Embedding.forward(ids)` 查出 `E` 中的各行。它的 `backward` 把梯度累加到 `self.E.grad`，并返回 `None`：编号没有梯度。同一个编号 可能在一个批量里出现很多次。
 # - `OutputProjection(E)` 得到的就是嵌入的那个 Parameter。它的 `backward` 把梯度累加到同一个 `E.grad`，并返回 `grad_x`。
 #
 # **先推导。** 凡是 `ids == v` 的地方，都用到了 $E$ 的第 $v$ 行。它在这些地方的作用，加起来是什么？

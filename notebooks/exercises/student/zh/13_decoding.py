@@ -44,7 +44,7 @@ from aiayn_np import not_padding
 # - `model.decode(tgt, memory, memory_allowed=mask)`，返回 `logits, cache`。logits 的三个轴是 B、tgt 的长度和 V；位置 t 上的 logits 预测 `tgt[:, t]` 之后的词元。`mask` 说明哪些源词元是有效词元：`not_padding(src, model.pad)`；
 # - `model.pad` 和 `model.max_len`，后者是 `tgt` 最多可以有的词元数。
 #
-# `src` 是一个批量的源序列，形状是 (B, T_src)。返回整数 ids (B, L)，**不含** bos；每行包含自己的 eos（如果写出了），其后全是 `model.pad`。L 是最长的一行的长度。所有的行都结束了，或者写完了 `max_len` 个词元，就停下；bos 不计在内，0 得到 (B, 0)。模型自己写出的 pad 不结束一行。`max_len=None` 表示 T_src + 50（论文第 6.1 节），如果 `model.max_len` 更小，就取它。
+# `src` 是一个批量的源序列，形状是 (B, T_src)。返回整数 ids (B, L)，**不含** bos；每行包含自己的 eos（如果写出了），其后全是 `model.pad`。L 是最长一行的长度。所有的行都结束了，或者写完了 `max_len` 个词元，就停下；bos 不计在内，0 得到 (B, 0)。模型自己写出的 pad 不结束一行。`max_len=None` 表示 T_src + 50（论文第 6.1 节），如果 `model.max_len` 更小，就取它。
 
 
 # %%
