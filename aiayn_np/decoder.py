@@ -7,6 +7,7 @@ import numpy as np
 
 from .add_norm import AddNorm
 from .checks import check_layer, check_layer_options
+from .encoder import mirrored
 from .feed_forward import PositionwiseFeedForward
 from .module import Cache, Module
 from .multi_head import MultiHeadAttention
@@ -81,10 +82,11 @@ class Decoder(Module):
         return x, cache
 
     def backward(self, grad_x, cache):
+        pairs = mirrored(self.layers, cache.layers)
         if self.norm is not None:
             grad_x = self.norm.backward(grad_x, cache.norm)
         grad_memory = np.zeros_like(cache.memory)      # every layer adds its share
-        for layer, layer_cache in zip(reversed(self.layers), reversed(cache.layers)):
+        for layer, layer_cache in pairs:
             grad_x, grad_layer_memory = layer.backward(grad_x, layer_cache)
             grad_memory += grad_layer_memory
         return grad_x, grad_memory

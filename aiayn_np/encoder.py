@@ -65,11 +65,20 @@ class Encoder(Module):
         return x, cache
 
     def backward(self, grad_x, cache):
+        pairs = mirrored(self.layers, cache.layers)
         if self.norm is not None:
             grad_x = self.norm.backward(grad_x, cache.norm)
-        for layer, layer_cache in zip(reversed(self.layers), reversed(cache.layers)):
+        for layer, layer_cache in pairs:
             grad_x = layer.backward(grad_x, layer_cache)
         return grad_x
+
+
+def mirrored(layers, caches):
+    """Return (layer, its cache) from the last layer to the first, as backward goes."""
+    if len(layers) != len(caches):
+        raise ValueError("cache must hold one cache for each layer of the stack,"
+                         f" {len(layers)}, got {len(caches)}")
+    return list(zip(layers, caches, strict=True))[::-1]
 
 
 def final_norm(layers, d_model):

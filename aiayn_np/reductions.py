@@ -46,11 +46,15 @@ def column_sum(x: np.ndarray) -> np.ndarray:
 def add_at(total: np.ndarray, ids: np.ndarray, rows: np.ndarray) -> None:
     """np.add.at(total, ids, rows): total[ids[i]] += rows[i], for repeated ids too.
 
-    total (V, d)   ids (n,)   rows (n, d).   For few classes as a product with the one-hot ids.
+    total (V, d)   ids (n,)   rows (n, d).   For few classes as a product with the one-hot ids. A
+    number that is not finite would reach every class there, because 0 * inf is nan.
     """
     V = len(total)
-    if V > FEW:
-        np.add.at(total, ids, rows)
-    else:
+    if V <= FEW:
         one_hot = ids == np.arange(V)[:, None]       # (V, n)
-        total += one_hot.astype(rows.dtype) @ rows
+        with np.errstate(invalid="ignore"):
+            sums = one_hot.astype(rows.dtype) @ rows
+        if np.isfinite(sums).all():
+            total += sums
+            return
+    np.add.at(total, ids, rows)

@@ -3,11 +3,10 @@
 import copy
 import math
 
-import numpy as np
-
 from .checks import (
     check_factory,
     check_ids,
+    check_integers,
     check_layer_options,
     check_positions,
     check_sizes,
@@ -71,9 +70,10 @@ class Transformer(Module):
     def forward(self, src, tgt, *, rng=None):
         tgt = check_ids("tgt", tgt, self.vocab_size, ndim=2)           # before `encode` draws
         check_positions(tgt.shape[1], 0, getattr(self.positions, "max_len", math.inf))
+        src = check_integers("src", src, ndim=2)
         if len(src) != len(tgt):
             raise ValueError("src and tgt must have one batch size, got"
-                             f" {np.shape(src)}, {tgt.shape}")
+                             f" {src.shape}, {tgt.shape}")
         memory, encoded = self.encode(src, rng=rng)
         memory_allowed = not_padding(src, self.pad)
         logits, decoded = self.decode(tgt, memory, memory_allowed=memory_allowed, rng=rng)

@@ -39,6 +39,8 @@ def generate(model: LanguageModel, ids: np.ndarray, *, steps: int, temperature: 
     ids = check_ids("ids", np.asarray(ids)[None], model.stack.vocab_size, ndim=2)
     check_positions(ids.shape[1], 0, model.stack.max_len)
     check_sizes(steps=steps, **({} if top_k is None else {"top_k": top_k}))
+    if eos is not None:
+        eos = int(check_ids("eos", eos, model.stack.vocab_size, ndim=0))
     check_number("temperature", temperature, 0, math.inf)
     if temperature and not isinstance(rng, np.random.Generator):
         raise TypeError("rng must be a numpy.random.Generator for a temperature above 0")

@@ -159,10 +159,14 @@ def train(model: Transformer, task: Task, *, steps: int, batch_size: int = 64,
         raise TypeError(f"schedule must be a function of the step, got {schedule!r}")
     criterion = LabelSmoothedCrossEntropy(eps_ls, pad=task.pad)
     optimizer = Adam(model) if optimizer is None else optimizer
+    if not isinstance(optimizer, Adam):
+        raise TypeError(f"optimizer must be an Adam, got {optimizer!r}")
     if not {*optimizer.parameters} <= {*model.parameters()}:
         raise ValueError("optimizer must hold parameters of the model that is trained, not of"
                          " another one or of a copy")
     recent = deque(maxlen=AVERAGED) if recent is None else recent
+    if not isinstance(recent, deque):
+        raise TypeError(f"recent must be a deque of states, got {recent!r}")
     validation = task.validation(validation_size)
     ranks = ranks_of(workers)
     gradient = shared_gradient(model, criterion, token_scores, optimizer, ranks, accumulate)
@@ -247,7 +251,7 @@ def share_exact(model: Transformer, batch: Sequence[np.ndarray], ranks: Alone = 
 
 def check_finite(step: int, loss: float, not_finite: str, model: Module, optimizer: Adam) -> None:
     """Stop at the first step whose loss or gradient is not finite, and name the tensor."""
-    if np.isfinite(loss) and np.isfinite(optimizer.gradients()).all():
+    if np.isfinite(loss) and optimizer.store.finite():
         return
     name = not_finite or first_not_finite(math.nan, model)
     raise FloatingPointError(f"step {step}: loss {loss}, first tensor that is not finite: {name}")

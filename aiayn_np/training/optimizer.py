@@ -67,9 +67,10 @@ class Adam:
         self.gradients()[...] = 0
 
     def step(self, rate: float) -> None:
-        """Update every parameter in place. `rate` must lie in [0, inf)."""
+        """Update every parameter in place. `rate` must lie in [0, inf), gradients be finite."""
         check_number("rate", rate, 0, float("inf"))
-        values, grads = self.store.values, self.gradients()
+        self.store.check_finite()
+        values, grads = self.store.values, self.store.grads
         self.t += 1
         unbias_m, unbias_v = 1 / (1 - self.beta_1**self.t), 1 / (1 - self.beta_2**self.t)
         for value, grad, m, v in self.store.blocks(values, grads, self.all_m, self.all_v):

@@ -53,6 +53,20 @@ class Store:
                 check_shape(p)
                 grad[...], p.grad = p.grad, grad
 
+    def finite(self) -> bool:
+        """Whether every gradient is finite: so is its square, unless the gradient is huge."""
+        self.gather()
+        return bool(np.isfinite(np.vdot(self.grads, self.grads)) or np.isfinite(self.grads).all())
+
+    def check_finite(self) -> None:
+        """Refuse gradients that are not finite, and name the first parameter that has one."""
+        if self.finite():
+            return
+        number, shape = next((i, grad.shape) for i, (_, grad) in enumerate(self.views)
+                             if not np.isfinite(grad).all())
+        raise ValueError(f"grad must be finite, got nan or inf in that of parameter {number},"
+                         f" of shape {shape}")
+
     def split(self, array: np.ndarray) -> list[np.ndarray]:
         """Views of the consecutive parts of an array like `values`, in the parameters' shapes."""
         ends = np.cumsum([math.prod(shape) for shape in self.shapes])
@@ -66,8 +80,12 @@ class Store:
 
 
 def check_shape(parameter):
-    """The gradient of a parameter has the shape of its value; it would be broadcast."""
+    """The gradient of a parameter has the shape of its value, else it would be broadcast, and is
+    real for a real value, else its imaginary part would be dropped."""
     value, grad = parameter.value, parameter.grad
     if np.shape(grad) != value.shape:
         raise ValueError(f"grad must have the shape of the value, {value.shape}, got"
                          f" {np.shape(grad)}")
+    if np.iscomplexobj(grad) and not np.iscomplexobj(value):
+        raise TypeError(f"grad of shape {value.shape} must be real as its value is, got"
+                        f" {grad.dtype}")

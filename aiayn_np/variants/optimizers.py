@@ -48,7 +48,7 @@ class AdamW(Adam):
     def step(self, rate: float) -> None:
         """Update every parameter in place. `rate` must lie in [0, inf)."""
         check_number("rate", rate, 0, math.inf)
-        self.gradients()                                # refuses values that were assigned since
+        self.store.check_finite()                       # refuses values that were assigned since
         for parameter in self.decayed:
             parameter.value *= 1 - float(rate) * self.decay
         super().step(rate)

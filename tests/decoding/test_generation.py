@@ -158,3 +158,11 @@ def test_perplexity_by_hand_and_over_several_pieces(rng):
     assert value == pytest.approx(math.exp(nats / 26), rel=1e-12)
     with pytest.raises(ValueError, match="at least two tokens, got 1"):
         perplexity(model, [3])
+
+
+@pytest.mark.parametrize(("eos", "error"), [
+    ("3", TypeError), (math.nan, TypeError), ([1], ValueError), (-1, IndexError),
+])
+def test_an_eos_that_is_no_id_is_refused(rng, eos, error):
+    with pytest.raises(error, match="eos must"):
+        next(generate(make(rng), np.array([1, 2]), steps=2, temperature=0, eos=eos))

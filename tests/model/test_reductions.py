@@ -70,3 +70,12 @@ def test_rows_are_added_where_their_ids_say(rng, V, dtype):
     before = total.copy()
     add_at(total, ids[:0], rows[:0])
     assert_array_equal(total, before)
+
+
+@pytest.mark.parametrize("V", [5, 300])
+def test_an_inf_reaches_only_the_row_of_its_id(V):
+    total = np.zeros((V, 2))
+    add_at(total, np.array([1, 2, 2]), np.array([[np.inf, 1.0], [2, 3], [4, 5]]))
+    want = np.zeros((V, 2))
+    want[1:3] = [[np.inf, 1], [6, 8]]
+    np.testing.assert_array_equal(total, want)

@@ -120,3 +120,14 @@ def test_the_last_layer_decides_whether_a_norm_ends_the_stack():
     plain, pre_norm = SimpleNamespace(), SimpleNamespace(stack_norm=str)
     assert final_norm([plain, pre_norm], 8) == "8"
     assert final_norm([pre_norm, plain], 8) is None
+
+
+@both
+@pytest.mark.parametrize("depths", [(1, 2), (2, 1)])
+def test_a_cache_of_a_stack_of_another_depth_is_refused(rng, cls, stack, depths):
+    one, other = (stack([make_layer(cls, rng) for _ in range(N)]) for N in depths)
+    x, *memory = [rng.normal(size=(2, 3, D_MODEL)) for _ in range(1 + (cls is DecoderLayer))]
+    y, cache = other.forward(x, *memory)
+    with pytest.raises(ValueError, match=r"one cache for each layer of the stack, [12], got [12]"):
+        one.backward(np.ones_like(y), cache)
+    assert not any(p.grad.any() for p in one.parameters())

@@ -226,3 +226,13 @@ def test_lists_of_ids_are_fine(model, src, tgt):
 def test_one_attention_for_all_places_is_refused(rng):
     with pytest.raises(TypeError, match="attention must be a factory, called as attention"):
         Transformer(9, N=1, d_model=4, d_ff=4, h=1, attention=ScaledDotProductAttention(), rng=rng)
+
+
+@pytest.mark.parametrize(("src", "said"), [
+    (5, "src must have 2 axes"), (None, "src must be integers"),
+    ([[3, 4], [3], [3]], "src must be rows of one length"),
+])
+def test_a_source_that_is_no_batch_is_refused_by_name(rng, src, said):
+    model = Transformer(5, N=1, d_model=4, d_ff=4, h=1, rng=rng)
+    with pytest.raises((TypeError, ValueError), match=said):
+        model.forward(src, np.array([[1, 2]]))

@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from reference import naive_adam, naive_warmup_rate
 
 from aiayn_np import Adam, Linear, Parameter, ReLU, warmup_rate
+from aiayn_np.variants.optimizers import AdamW
 
 
 def test_two_steps_by_hand():
@@ -200,3 +201,30 @@ def test_constants_that_are_numpy_numbers_give_the_same_steps_bit_for_bit(rng):
             adam.step(number(0.01))
         moved.append(p.value)
     assert_array_equal(*moved)
+
+
+@pytest.mark.parametrize("make", [Adam, AdamW])
+@pytest.mark.parametrize(("bad", "error", "said"), [
+    (np.nan, ValueError, r"grad must be finite, .* of parameter 1, of shape \(2,\)"),
+    (np.inf, ValueError, r"grad must be finite, .* of parameter 1, of shape \(2,\)"),
+    (1j, TypeError, r"grad of shape \(2,\) must be real"),
+])
+def test_a_gradient_that_is_no_finite_real_number_changes_nothing(make, bad, error, said):
+    one, two = (Parameter(np.array([1.0, -5.0])) for _ in range(2))
+    adam = make([one, two])
+    two.grad = np.array([bad, 1])
+    with pytest.raises(error, match=said):
+        adam.step(0.1)
+    assert adam.t == 0
+    assert not adam.all_m.any()
+    assert not adam.all_v.any()
+    assert_array_equal(adam.store.values, [1, -5, 1, -5])
+
+
+def test_a_huge_gradient_whose_square_is_not_finite_is_taken():
+    p = Parameter(np.array([1.0], np.float32))
+    adam = Adam([p])
+    p.grad[...] = 1e30
+    with np.errstate(over="ignore"):
+        adam.step(0.1)
+    assert adam.t == 1

@@ -203,3 +203,15 @@ def test_an_integer_for_rng_is_refused(rng):
     model, task = small(rng)
     with pytest.raises(TypeError, match=r"numpy\.random\.Generator, got int"):
         train(model, task, steps=3, batch_size=4, rng=0)
+
+
+@pytest.mark.parametrize(("option", "error", "said"), [
+    ({"recent": -1}, TypeError, "recent must be a deque"),
+    ({"optimizer": 5}, TypeError, "optimizer must be an Adam"),
+    ({"threads": 2**70}, ValueError, "threads must be at most"),
+    ({"batch_size": 2**70}, ValueError, "batch_size must be at most"),
+])
+def test_an_option_that_would_fail_in_a_step_is_refused_before_it(rng, option, error, said):
+    model, task = small(rng)
+    with pytest.raises(error, match=said):
+        train(model, task, **{"steps": 1, "rng": rng, "batch_size": 2} | option)
