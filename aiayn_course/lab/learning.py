@@ -1,7 +1,7 @@
 """Small models that are trained for a while, for the claims that only training can show."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice, product
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -23,15 +23,9 @@ def small_model(task: Task, seed: int, **options: Any) -> Transformer:
 
 def learn(model: Transformer, task: Task, seed: int, *, steps: int,
           **options: Any) -> Iterator[Progress]:
-    """Yield the Progress of every step of `train`, without its end. Options are those of `train`.
-
-    At its last step `train` validates the average of the last states, and may load it. So one step
-    more is asked for and never taken, and the model keeps its last state.
-    """
+    """Yield the Progress of every step of `train`, which validates nothing; options are its own."""
     rng = np.random.default_rng([seed, 1])
-    more = steps + 1
-    options = dict(steps=more, validate_every=more, validation_size=1) | options
-    return islice(train(model, task, rng=rng, **options), steps)
+    return train(model, task, rng=rng, steps=steps, **(dict(validate_every=None) | options))
 
 
 def taught(task: Task, seed: int, model_options: dict, **options: Any) -> Transformer:

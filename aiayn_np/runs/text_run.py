@@ -3,7 +3,7 @@
 import functools
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +21,10 @@ from ..text.pictures import plot_text_training, plot_translation
 from ..text.task import TextTask, encoded, longest
 from ..text.translation import translate
 from ..text.vocabulary import Vocabulary
-from ..training.loop import Step, token_nats, training_steps
+from ..training.loop import Step, gradient_of, token_nats, training_steps
 from ..training.loss import LabelSmoothedCrossEntropy
-from ..training.ranks import SharedGradient, shared_gradient
+from ..training.ranks import shared_gradient
+from ..training.threads import blas_threads
 from ..transformer import Transformer
 from .run import Run
 
@@ -90,10 +91,11 @@ class TextRun(Run):
         return LabelSmoothedCrossEntropy(self.config["train"]["eps_ls"], pad=self.task.pad)
 
     @functools.cached_property
-    def gradient(self) -> SharedGradient | None:
-        """The object that splits a batch and adds up the gradients; None for an undivided batch."""
-        return shared_gradient(self.model, self.criterion, token_nats, self.optimizer, self.ranks,
-                               self.config["train"]["accumulate"])
+    def gradient(self) -> Callable:
+        """The function that takes a batch and adds its gradient, in shares where it is divided."""
+        shared = shared_gradient(self.model, self.criterion, token_nats, self.optimizer, self.ranks,
+                                 self.config["train"]["accumulate"])
+        return shared or functools.partial(gradient_of, self.model, self.criterion, token_nats)
 
     @functools.cached_property
     def validation_batches(self) -> Batches:
@@ -127,17 +129,17 @@ class TextRun(Run):
 
         Every `validate_every` steps, and at the end, the model is validated.
         """
-        def record(s):
+        every = self.config["train"]["average_every"]
+        for s in training_steps(self.model, self.criterion, self.optimizer, self.batch,
+                                self.rate_of, steps=self.steps, rng=self.rng,
+                                gradient=self.gradient, threads=threads):
             progress = self.record_of(s)
-            if progress.step % self.validate_every == 0 or progress.step == self.steps:
-                self.measure(progress)
-            return progress
-
-        return training_steps(
-            self.model, self.criterion, self.batch, self.rate_of, steps=self.steps,
-            **self.training_state, average_every=self.config["train"]["average_every"],
-            measure=token_nats, record=record, gradient=self.gradient, threads=threads,
-        )
+            if s.step % every == 0:
+                self.recent.append(self.model.state_dict())
+            if s.step % self.validate_every == 0 or s.step == self.steps:
+                with blas_threads(threads):
+                    self.measure(progress)
+            yield progress
 
     def batch(self, step: int) -> tuple[np.ndarray, ...]:
         """Return the batch (src, tgt_in, tgt_out) of a step."""

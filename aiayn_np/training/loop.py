@@ -25,7 +25,7 @@ from .memory import keep_freed_memory
 from .optimizer import Adam, warmup_rate
 from .ranks import ALONE, Alone, ranks_of, shared_gradient
 from .tasks import Task
-from .threads import check_threads, on_threads
+from .threads import blas_threads, check_threads
 
 M = TypeVar("M", bound=Module)
 
@@ -84,57 +84,42 @@ def gradient_of(model: Module, criterion: Any, measure: Callable[[Cache], Any], 
     return loss, measure(loss_cache), first_not_finite(loss, model, cache)
 
 
-@on_threads
-def training_steps(model: Module, criterion: Any, batch_of: Callable[[int], tuple],
-                   rate_of: Callable[[int], float], *, steps: int, rng: np.random.Generator,
-                   optimizer: Adam, recent: deque, average_every: int,
-                   measure: Callable[[Cache], Any], record: Callable[[Step], Any],
-                   gradient: Callable | None = None) -> Iterator:
-    """The loop: a generator that takes a step and yields its record.
+def training_steps(model: Module, criterion: Any, optimizer: Adam, batch_of: Callable[[int], tuple],
+                   rate_of: Callable[[int], float], *, steps: int,
+                   rng: np.random.Generator | None, gradient: Callable | None = None,
+                   threads: int | None = None) -> Iterator[Step]:
+    """The loop: take every step from the optimizer's next one to the last, and yield it.
 
-    Parameters
-    ----------
-    batch_of, rate_of : functions of the step: (src, tgt_in, tgt_out), or (ids, targets) for a
-        language model, and the learning rate
-    steps : the last step; the first one is the optimizer's next
-    rng : for dropout
-    optimizer : only its parameters are updated, and only their gradients are cleared
-    recent : a deque that takes the state of every `average_every`-th step (Sec. 6.1)
-    measure : a function of the loss's cache that gives the scores of a Step
-    record : a function of the Step that gives what is yielded; it may validate the model
-    gradient : None for `gradient_of`, or what stands for it where a batch is shared (ranks.py)
-    threads : of BLAS, while the loop works; `on_threads` takes it (threads.py)
-
-    The C library then keeps freed memory for the rest of the program (memory.py).
+    batch_of, rate_of : functions of the step: (*inputs, targets), and the learning rate
+    rng : for dropout         gradient : stands for `gradient_of` where a batch is shared (ranks.py)
 
     Raises FloatingPointError, before the step is taken, when loss or a gradient is not finite.
     """
     keep_freed_memory()
-    gradient = gradient or partial(gradient_of, model, criterion, measure)
+    gradient = gradient or partial(gradient_of, model, criterion, token_scores)
     started = time.perf_counter()
     for step in range(optimizer.t + 1, steps + 1):
-        batch = batch_of(step)                                                # batch
-        optimizer.zero_grad()
-        loss, scores, not_finite = gradient(batch, rng)                       # forward to backward
-        check_finite(step, loss, not_finite, model, optimizer)
-        rate = rate_of(step)                                                  # rate
-        optimizer.step(rate)                                                  # step
-        if step % average_every == 0:
-            recent.append(model.state_dict())
-        yield record(Step(step, batch, scores, rate, time.perf_counter() - started))
+        with blas_threads(threads):
+            batch = batch_of(step)                                            # batch
+            optimizer.zero_grad()
+            loss, scores, not_finite = gradient(batch, rng)                   # forward to backward
+            check_finite(step, loss, not_finite, model, optimizer)
+            rate = rate_of(step)                                              # rate
+            optimizer.step(rate)                                              # step
+        yield Step(step, batch, scores, rate, time.perf_counter() - started)
 
 
 def train(model: Transformer, task: Task, *, steps: int, batch_size: int = 64,
           rng: np.random.Generator, optimizer: Adam | None = None, recent: deque | None = None,
           schedule: Callable[[int], float] | None = None, eps_ls: float = 0.1,
-          validate_every: int = 25, validation_size: int = VALIDATED, workers: Any = None,
+          validate_every: int | None = 25, validation_size: int = VALIDATED, workers: Any = None,
           accumulate: int = 1, threads: int | None = None) -> Iterator[Progress]:
     """Train on batches of a task: a generator that takes a step and yields its Progress.
 
     The average of the model's last states is validated, as the paper averages checkpoints
     (Sec. 6.1), because single states of a small model jump about. Training ends after `steps`, or
     as soon as the average decodes every validation sequence exactly. Then the model takes the
-    values of the average.
+    values of the average. With `validate_every=None` nothing is validated, and every step is taken.
 
     `schedule` gives the rate of a step. Without it the rate is that of Eq. (3) for a model of
     classroom size: 100 warm-up steps and a factor of 0.2, where the paper has 4000 and 1. `rng`
@@ -151,7 +136,8 @@ def train(model: Transformer, task: Task, *, steps: int, batch_size: int = 64,
     Raises ValueError and TypeError for bad options at once, and FloatingPointError, before the step
     is taken, when loss or a gradient is not finite.
     """
-    check_sizes(steps=steps, batch_size=batch_size, validate_every=validate_every)
+    check_sizes(steps=steps, batch_size=batch_size)
+    check_sizes(**{} if validate_every is None else {"validate_every": validate_every})
     check_sizes(validation_size=validation_size)
     check_rng(rng)
     check_threads(threads)
@@ -171,27 +157,20 @@ def train(model: Transformer, task: Task, *, steps: int, batch_size: int = 64,
     ranks = ranks_of(workers)
     gradient = shared_gradient(model, criterion, token_scores, optimizer, ranks, accumulate)
 
-    def batch_of(step):
-        return task.batch(batch_size, rng)
-
     rate_of = schedule or partial(warmup_rate, d_model=model.d_model, warmup_steps=100, scale=0.2)
 
-    def record(s):
-        nats, accuracy = map(float, s.scores)
-        progress = Progress(s.step, nats, accuracy, s.rate, s.seconds)
-        if s.step % validate_every == 0 or s.step == steps:
-            average = averaged(model, recent)
-            progress.validation = validate(average, task, validation, ranks=ranks)
+    def until_solved():
+        for s in training_steps(model, criterion, optimizer, lambda _: task.batch(batch_size, rng),
+                                rate_of, steps=steps, rng=rng, gradient=gradient, threads=threads):
+            progress = Progress(s.step, *map(float, s.scores), s.rate, s.seconds)
+            if s.step % AVERAGED_EVERY == 0 and validate_every:
+                recent.append(model.state_dict())
+            if validate_every and (s.step % validate_every == 0 or s.step == steps):
+                with blas_threads(threads):
+                    average = averaged(model, recent)
+                    progress.validation = validate(average, task, validation, ranks=ranks)
             if progress.validation == 1:
                 model.load_state_dict(average.state_dict())
-        return progress
-
-    def until_solved():
-        for progress in training_steps(
-            model, criterion, batch_of, rate_of, steps=steps, rng=rng, recent=recent, record=record,
-            optimizer=optimizer, average_every=AVERAGED_EVERY, measure=token_scores,
-            gradient=gradient, threads=threads,
-        ):
             yield progress
             if progress.validation == 1:
                 return

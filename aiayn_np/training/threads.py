@@ -10,12 +10,9 @@ the last bit, on machines with another number of processors.
 import contextlib
 import functools
 import os
-from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from typing import Any
 
 from ..checks import check_sizes
-
-T = TypeVar("T")
 
 VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
@@ -59,20 +56,3 @@ def check_threads(threads: int | None) -> None:
     if threads is not None:
         check_sizes(threads=threads)
 
-
-def on_threads(generator: Callable[..., Iterator[T]]) -> Callable[..., Iterator[T]]:
-    """Give a generator function the option `threads`: of BLAS, while it works.
-
-    Between two yields, and after the last one, the caller's number holds.
-    """
-    @functools.wraps(generator)
-    def limited(*args, threads=None, **options):
-        items, end = generator(*args, **options), object()
-        while True:
-            with blas_threads(threads):
-                item = next(items, end)
-            if item is end:
-                return
-            yield item
-
-    return limited

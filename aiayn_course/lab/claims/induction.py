@@ -8,7 +8,7 @@ import numpy as np
 
 from aiayn_np.plotting.figures import COLORS, MARKERS, WIDEST
 from aiayn_np.plotting.maps import attention_maps
-from aiayn_np.training.loop import token_scores, training_steps
+from aiayn_np.training.loop import training_steps
 from aiayn_np.training.loss import LabelSmoothedCrossEntropy
 from aiayn_np.training.optimizer import Adam, warmup_rate
 from aiayn_np.variants.models import LanguageModel
@@ -122,12 +122,12 @@ def trained(N: int, seed: int, steps: int = 800, batch_size: int = 32) -> Langua
     """Return a pre-norm language model of N layers that was trained on `repeated` sequences."""
     model = LanguageModel(SYMBOLS + 1, N=N, pad=PAD, rng=np.random.default_rng(seed), **SIZE)
     rng = np.random.default_rng([seed, 1])
+    model.astype(np.float32)
     deque(training_steps(
-        model.astype(np.float32), LabelSmoothedCrossEntropy(0.0, pad=PAD),
+        model, LabelSmoothedCrossEntropy(0.0, pad=PAD), Adam(model),
         lambda step: repeated(batch_size, rng)[:2],
         partial(warmup_rate, d_model=SIZE["d_model"], warmup_steps=100, scale=0.5),
-        steps=steps, rng=rng, optimizer=Adam(model), recent=deque(), average_every=steps + 1,
-        measure=token_scores, record=lambda step: step), maxlen=0)
+        steps=steps, rng=rng), maxlen=0)
     return model
 
 
