@@ -9,5 +9,5 @@ def width(text: str) -> int:
 
 
 def flush_left(text: str, columns: int) -> str:
-    """Fill a text up with spaces to a number of columns."""
+    """Fill a text up with spaces to a number of `columns`."""
     return text + " " * (columns - width(text))
