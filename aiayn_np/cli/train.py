@@ -3,13 +3,13 @@
 import contextlib
 import itertools
 import shlex
-import shutil
 import signal
 import time
 from pathlib import Path
 
 import numpy as np
 
+from ..files import made_folder, new_part, parts_in
 from ..training.ranks import launched
 from ..training.threads import blas_threads
 from .common import UsageError, note
@@ -18,6 +18,7 @@ from .progress import Reporter
 from .writing import check_folder, make_writable
 
 SAVE_EVERY = 120  # seconds between two checkpoints, at most
+FIRST = ("history.csv", "states.npz", "vocabulary.model")  # written before the first checkpoint
 
 
 def train_command(args):
@@ -29,25 +30,62 @@ def train_command(args):
 
 @contextlib.contextmanager
 def run_folder(args):
-    """The folder that the command line asks for. A new one is removed if nothing was saved in it.
+    """Yield the folder that the command line asks for. If nothing is saved, a new run leaves none.
+
+    Until the end of the command a hidden file marks the folder of a new run: after a kill it tells
+    that what stands there is no one else's.
     """
-    if args.resume:
-        folder = args.out or Path("runs") / args.task
-        for part in folder.glob(".*.part"):                            # of a run that was killed
-            part.unlink()
-        yield folder
+    default = Path("runs") / args.task
+    if args.resume and not ended_early(args.out or default):
+        yield args.out or default
         return
-    folder = free_folder(Path("runs") / args.task) if args.out is None else args.out
+    with contextlib.ExitStack() as stack:
+        free = args.out is None and not args.resume
+        if free:
+            stack.enter_context(made_folder(default.parent))
+        folder = free_folder(default) if free else args.out or default
+        new = is_new(folder, args.force)
+        stack.enter_context(made_folder(folder, own=free))
+        make_writable(folder)
+        yield stack.enter_context(begun(folder, new))
+
+
+def is_new(folder, force):
+    """Return whether a folder holds nothing that must stay; UsageError if no run may begin in it.
+    """
     if (folder / "model.npz").exists():
         raise UsageError(f"{folder} holds a run already: --resume to go on, another --out to begin")
-    check_folder(folder, force=args.force)
-    folder.mkdir(parents=True, exist_ok=True)
-    new = not any(folder.iterdir())
+    if ended_early(folder):
+        note(f"{folder} holds a training that ended before it saved anything: it begins again, with"
+             " the options given here")
+        return True
+    check_folder(folder, force=force)
+    return not folder.exists() or not any(folder.iterdir())
+
+
+@contextlib.contextmanager
+def begun(folder, new):
+    """Mark a folder until the run in it ends. Of a new one remove what was written for nothing."""
+    mark = new_part(folder)
+    mark.touch()
     try:
+        for part in parts_in(folder):
+            if part != mark:
+                part.unlink()
         yield folder
     finally:
+        mark.unlink(missing_ok=True)
         if new and not (folder / "model.npz").exists():
-            shutil.rmtree(folder, ignore_errors=True)
+            for name in FIRST:
+                (folder / name).unlink(missing_ok=True)
+
+
+def ended_early(folder):
+    """Return whether a folder holds only what a killed training wrote before its first checkpoint.
+    """
+    found = set(folder.iterdir()) if folder.is_dir() else set()
+    parts = set(parts_in(folder)) if found else set()
+    return bool(parts) and found <= parts | {folder / name for name in FIRST}
 
 
 def free_folder(folder):
@@ -58,9 +96,12 @@ def free_folder(folder):
         with contextlib.suppress(FileExistsError):
             other.mkdir()
             return other
+        go_on = f"aiayn-np train {folder.name} --out {other} --resume"
         if (other / "model.npz").exists() and not (other / "metrics.json").exists():
-            note(f"{other} holds a training that did not end; to go on with it:"
-                 f" aiayn-np train {folder.name} --out {other} --resume")
+            note(f"{other} holds a training that did not end; to go on with it: {go_on}")
+        elif ended_early(other):
+            note(f"{other} holds a training that has saved nothing yet; if it was killed, begin it"
+                 f" again: {go_on}")
 
 
 def trained(run, args):
@@ -92,7 +133,8 @@ def shared_run(folder, args, ranks):
     if ranks.size > 1:
         note(str(ranks))
     if ranks.rank == 0:
-        run, notes = resumed_run(folder, args) if args.resume else new_run(folder, args)
+        resumes = args.resume and not ended_early(folder)
+        run, notes = resumed_run(folder, args) if resumes else new_run(folder, args)
         for line in notes:
             note(line)
     run = ranks.first(run)
@@ -189,4 +231,6 @@ def resumed_run(folder, args):
     if run.optimizer.t > run.steps or (done and run.metrics.exists()):
         where = "solved" if run.solved else f"at step {run.optimizer.t} of {run.steps} already"
         raise UsageError(f"nothing to do: the run in {folder} is {where}")
+    for part in parts_in(folder):                                      # of a run that was killed
+        part.unlink(missing_ok=True)
     return run, notes

@@ -1,6 +1,7 @@
 """One folder, one training; and a checkpoint belongs to its vocabulary, its task and its model."""
 
 import os
+import signal
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -35,13 +36,83 @@ def test_a_refused_request_leaves_no_folder_of_a_run(tmp_path, capsys, monkeypat
     assert main(["train", "text", "--pairs", "none", "--out", "runs/b"]) == 2
     assert main(["train", "copy", "--out", ""]) == 2
     assert "must be a path, got ''" in capsys.readouterr().err
-    assert os.listdir(tmp_path / "runs") == []
+    assert os.listdir(tmp_path) == []
 
 
 def test_what_a_killed_process_left_is_removed_when_its_run_goes_on(copied, no_pictures):
     (copied / ".0123456789abcdef.part").write_bytes(b"half")
     assert main(["train", "copy", "--resume", "--steps", "3", "--out", str(copied)]) == 0
     assert sorted(os.listdir(copied)) == ["history.csv", "metrics.json", "model.npz"]
+
+
+@pytest.mark.parametrize("resume", [["--resume"], ["--resume", "--seed", "3"], []])
+def test_what_is_not_the_programs_stays_whatever_is_refused(tmp_path, resume, capsys):
+    mine = [".film.mkv.part", ".0123456789abcdef.part/x", "history.csv"]
+    for name in mine:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(b"precious")
+    assert main(["train", "copy", *resume, "--out", str(tmp_path)]) == 2
+    assert all((tmp_path / name).read_bytes() == b"precious" for name in mine)
+
+
+def test_an_unfinished_file_stays_where_a_resumed_run_is_refused(copied, capsys):
+    part = copied / ".0123456789abcdef.part"
+    part.write_bytes(b"half")
+    assert main(["train", "copy", "--resume", "--seed", "3", "--out", str(copied)]) == 2
+    assert main(["train", "sort", "--resume", "--out", str(copied)]) == 2
+    assert part.exists()
+
+
+def test_what_the_user_put_into_a_new_folder_stays_when_its_training_fails(
+    tmp_path, monkeypatch, capsys
+):
+    def put(run):
+        (run.folder / "thesis.txt").write_bytes(b"work")
+        raise KeyboardInterrupt
+
+    out = tmp_path / "proj"
+    monkeypatch.setattr("aiayn_np.runs.run.Run.announcement", put)
+    assert main(["train", "copy", *TINY, "--out", str(out)]) == 1
+    assert os.listdir(out) == ["thesis.txt"]
+    (tmp_path / "empty").mkdir()
+    assert main(["train", "text", "--pairs", "nowhere", "--out", str(tmp_path / "empty")]) == 2
+    assert (tmp_path / "empty").is_dir()
+
+
+@pytest.mark.parametrize("again", [[*TINY, "--steps", "2"],
+                                   [*TINY, "--steps", "2", "--resume"]])
+@pytest.mark.parametrize("moved", [0, 1])
+def test_a_kill_in_the_first_save_keeps_no_command_out(
+    tmp_path, monkeypatch, capsys, no_pictures, again, moved
+):
+    """The process ends before the history takes its place, or before the checkpoint does."""
+    out, environment = tmp_path / "r", os.environ | {"PYTHONPATH": str(tmp_path)}
+    (tmp_path / "sitecustomize.py").write_text(
+        "import os, signal\nreplace, done = os.replace, []\n"
+        "def end(*paths):\n"
+        "    if '.part' in str(paths[0]):\n"
+        f"        if len(done) == {moved}: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "        done.append(0)\n"
+        "    replace(*paths)\n"
+        "os.replace = end\n")
+    command = ["train", "copy", *TINY, "--steps", "1", "--out", str(out)]
+    child = subprocess.run([sys.executable, "-m", "aiayn_np", *command], env=environment,
+                           capture_output=True)
+    assert child.returncode == -signal.SIGKILL
+    assert any(out.glob(".*.part"))
+    assert not (out / "model.npz").exists()
+    assert main(["train", "copy", *again, "--out", str(out)]) == 0
+    assert capsys.readouterr().err.count("ended before it saved anything: it begins again") == 1
+    assert sorted(os.listdir(out)) == ["history.csv", "metrics.json", "model.npz"]
+
+
+def test_a_killed_training_is_told_where_the_next_free_name_is_taken(tmp_path, capsys):
+    folder = tmp_path / "copy"
+    folder.mkdir()
+    (folder / ".0123456789abcdef.part").touch()
+    assert free_folder(folder).name == "copy-2"
+    assert f"begin it again: aiayn-np train copy --out {folder} --resume" in (
+        capsys.readouterr().err)
 
 
 @pytest.mark.slow
