@@ -26,6 +26,10 @@ class CheckpointError(Exception):
     """A file that is not a whole checkpoint of this model; the message says what is wrong."""
 
 
+class ChangedError(Exception):
+    """Another program has written to a file that this one was about to replace."""
+
+
 @contextlib.contextmanager
 def replacing(path):
     """Open a file to write that takes the place of `path` when it is whole and on disk.

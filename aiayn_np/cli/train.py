@@ -24,8 +24,28 @@ FIRST = ("history.csv", "states.npz", "vocabulary.model")  # written before the 
 def train_command(args):
     """Train on a task or on text, then draw the pictures and measure the model."""
     ranks = launched()
-    with run_folder(args) if ranks.rank == 0 else contextlib.nullcontext() as folder:
+    if ranks.size > 1:                                                 # mpiexec ends them all
+        with run_folder(args) if ranks.rank == 0 else contextlib.nullcontext() as folder:
+            return trained(shared_run(folder, args, ranks), args)
+    with ended_by_signals(), run_folder(args) as folder:
         return trained(shared_run(folder, args, ranks), args)
+
+
+@contextlib.contextmanager
+def ended_by_signals():
+    """Let what a closed terminal and a batch system send be a Ctrl-C, unless they are ignored."""
+    with contextlib.ExitStack() as stack:
+        for signum in (signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])):
+            if signal.getsignal(signum) == signal.SIG_DFL:
+                stack.callback(signal.signal, signum, signal.SIG_DFL)
+                signal.signal(signum, as_ctrl_c)
+        yield
+
+
+def as_ctrl_c(*arguments):
+    """Do what Ctrl-C does now; where it is ignored, as in a background job, interrupt."""
+    handler = signal.getsignal(signal.SIGINT)
+    (handler if callable(handler) else signal.default_int_handler)(*arguments)
 
 
 @contextlib.contextmanager
@@ -167,12 +187,12 @@ def take_steps(run, earlier=0.0, *, threads=None):
             run.keep_state()
             progress.seconds += earlier
             run.history.append(progress)
-            if reporter:
-                reporter.report(progress)
             stop = run.ranks.first(bool(pressed))
             if progress.measured or stop or time.perf_counter() - saved > SAVE_EVERY:
-                run.save()
+                run.save()                                             # first: a terminal may close
                 saved = time.perf_counter()
+            if reporter:
+                reporter.report(progress)
             if stop:
                 return False
     return True
@@ -181,6 +201,8 @@ def take_steps(run, earlier=0.0, *, threads=None):
 @contextlib.contextmanager
 def interruptible(run):
     """A list that Ctrl-C adds to, so that the step can end first; a second Ctrl-C acts at once.
+
+    SIGTERM and SIGHUP do the same, see `ended_by_signals`.
 
     All ranks get the signal, and all but rank 0 ignore it.
     A loss that is not finite ends the training; the message also says what is saved of the run.

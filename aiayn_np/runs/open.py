@@ -35,6 +35,7 @@ def open_run(folder: str | Path) -> Any:
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
         raise CheckpointError(f"{path} has no usable config: {error}") from error
     load_checkpoint(path, run.model, **run.training_state)
+    run.saved = run.optimizer.t
     if run.states:
         run.states.load(run.optimizer.t)
     return run

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..decoding.beam import beam_search
 from ..decoding.greedy import greedy_decode
-from ..files import CheckpointError, replacing
+from ..files import ChangedError, CheckpointError, replacing
 from ..module import Cache
 from ..plotting.figures import plot_attention_grid, plot_loss, save_figure
 from ..plotting.maps import attention_maps, attention_masks
@@ -25,7 +25,7 @@ from ..training.ranks import ALONE
 from ..training.tasks import TASKS
 from ..transformer import Transformer
 from ..variants.choices import keywords
-from .checkpoint import save_checkpoint
+from .checkpoint import read_header, save_checkpoint
 from .estimates import large, training_bytes
 from .states import STATES, KeptStates
 
@@ -50,6 +50,7 @@ class Run:
     note: str = ""  # what a user of the run must know beforehand
     command: str = "decode"  # of aiayn-np, which gives the model's output
     imported = False  # whether the model came from Hugging Face
+    saved: int | None = None  # the step of the checkpoint when it was last read or written
     ranks: Any = ALONE  # or the Ranks that train it together: all hold the run, rank 0 writes
 
     def __init__(self, folder: str | Path, config: dict) -> None:
@@ -155,16 +156,29 @@ class Run:
     def save(self) -> None:
         """Write history.csv, the kept states and the checkpoint. Only rank 0 writes.
 
-        The checkpoint is written last, so the other files may hold more steps, never fewer.
+        The checkpoint is written last, so the other files may hold more steps, never fewer. Raises
+        ChangedError if another program has written the checkpoint since it was read.
         """
         if self.ranks.rank:
             return
+        self.check_unchanged()
         with replacing(self.folder / "history.csv") as file:
             file.write(self.history_csv())
         if self.states:
             self.states.save()
         save_checkpoint(self.checkpoint, self.model, config=self.config,
                         **self.training_state)
+        self.saved = self.optimizer.t
+
+    def check_unchanged(self) -> None:
+        """Raise ChangedError unless the checkpoint is the one that was last read or written."""
+        there = read_header(self.checkpoint)["step"] if self.checkpoint.exists() else None
+        if there != self.saved:
+            was = "missing" if self.saved is None else f"at step {self.saved}"
+            now = "missing" if there is None else f"at step {there}"
+            raise ChangedError(f"{self.checkpoint} must be as this training left it, {was}, but it"
+                               f" is {now}: another program has changed it; this training ends"
+                               " here and saves nothing more")
 
     def history_csv(self) -> bytes:
         """Return the bytes of history.csv."""

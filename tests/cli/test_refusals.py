@@ -147,3 +147,17 @@ def test_ctrl_c_while_the_options_are_read_is_an_interruption(monkeypatch, capsy
     monkeypatch.setattr("aiayn_np.cli.main.parsed", interrupted)
     assert main(["check"]) == 1
     assert capsys.readouterr().err == "aiayn-np: error: interrupted\n"
+
+
+def test_a_fault_of_the_program_is_one_line_and_a_traceback_for_who_asks(monkeypatch, capsys):
+    def faulty(argv):
+        raise KeyError("dtype")
+
+    monkeypatch.setattr("aiayn_np.cli.main.parsed", faulty)
+    monkeypatch.delenv("AIAYN_DEBUG", raising=False)
+    assert main(["check"]) == 1
+    assert capsys.readouterr().err == (
+        "aiayn-np: error: KeyError: 'dtype'; AIAYN_DEBUG=1 shows where\n")
+    monkeypatch.setenv("AIAYN_DEBUG", "1")
+    with pytest.raises(KeyError):
+        main(["check"])

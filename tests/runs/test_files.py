@@ -104,42 +104,47 @@ def test_a_full_disk_leaves_old_data_and_drawings_as_they_were(tmp_path, monkeyp
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == dict.fromkeys(before, b"old")
 
 
+def filled(make, path, mine=None, fails=True):
+    """Write x/y into a folder that `make` makes, and as another program `mine` into it."""
+    with make(path) as folder:
+        if mine:
+            (path / mine).write_bytes(b"work")
+        if folder != path:
+            (folder / "x").mkdir()
+            (folder / "x" / "y").write_bytes(b"new")
+        if fails:
+            raise ZeroDivisionError
+
+
 def test_a_new_folder_that_fails_leaves_what_others_put_there(tmp_path):
     """Only what the block wrote goes, and only the folders that were made for it."""
     out, mine = tmp_path / "a" / "b", tmp_path / "mine"
     mine.mkdir()
     for path in (out, mine):
-        with pytest.raises(ZeroDivisionError), new_folder(path) as folder:
-            (folder / "x").mkdir()
-            (folder / "x" / "y").write_bytes(b"new")
-            raise ZeroDivisionError
+        with pytest.raises(ZeroDivisionError):
+            filled(new_folder, path)
     assert os.listdir(tmp_path) == ["mine"]
-    with pytest.raises(ZeroDivisionError), new_folder(out) as folder:
-        (folder / "x").write_bytes(b"new")
-        (out / "thesis.txt").write_bytes(b"work")
-        raise ZeroDivisionError
-    assert [path.name for path in out.iterdir()] == ["thesis.txt"]
+    with pytest.raises(ZeroDivisionError):
+        filled(new_folder, out, "thesis.txt")
+    assert os.listdir(out) == ["thesis.txt"]
 
 
 def test_a_new_folder_moves_in_beside_what_came_meanwhile_and_replaces_nothing(tmp_path):
-    with new_folder(tmp_path / "a") as folder:
-        (folder / "x").write_bytes(b"new")
-        (tmp_path / "a" / "thesis.txt").write_bytes(b"work")
+    filled(new_folder, tmp_path / "a", "thesis.txt", fails=False)
     assert sorted(os.listdir(tmp_path / "a")) == ["thesis.txt", "x"]
-    with pytest.raises(FileExistsError, match="choose another name"), (
-            new_folder(tmp_path / "b")) as folder:
-        (folder / "x").write_bytes(b"new")
-        (tmp_path / "b" / "x").write_bytes(b"work")
+    with pytest.raises(FileExistsError, match="choose another name"):
+        filled(new_folder, tmp_path / "b", "x", fails=False)
     assert (tmp_path / "b" / "x").read_bytes() == b"work"
     assert os.listdir(tmp_path / "b") == ["x"]
 
 
 def test_a_made_folder_goes_only_if_it_is_empty(tmp_path):
-    with pytest.raises(ZeroDivisionError), made_folder(tmp_path / "a" / "b"):
-        (tmp_path / "a" / "kept").touch()
-        raise ZeroDivisionError
-    assert os.listdir(tmp_path) == ["a"]
-    assert os.listdir(tmp_path / "a") == ["kept"]
+    with pytest.raises(ZeroDivisionError):
+        filled(made_folder, tmp_path / "c" / "d")
+    assert os.listdir(tmp_path) == []
+    with pytest.raises(ZeroDivisionError):
+        filled(made_folder, tmp_path / "a" / "b", "kept")
+    assert os.listdir(tmp_path / "a" / "b") == ["kept"]
 
 
 def test_only_the_names_of_unfinished_files_are_known_as_such(tmp_path):

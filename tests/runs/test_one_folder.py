@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,12 +14,14 @@ from same_run import TINY
 from sentences import options
 
 from aiayn_np import CheckpointError, Transformer, load_checkpoint, save_checkpoint
+from aiayn_np.cli import train
 from aiayn_np.cli.main import main
 from aiayn_np.cli.train import free_folder
 from aiayn_np.runs.open import open_run
 from aiayn_np.runs.text_run import TextRun
 from aiayn_np.structure import structure
 from aiayn_np.text.measures import TextProgress
+from aiayn_np.training import loop
 from aiayn_np.variants.choices import CHOICES, keywords
 
 
@@ -104,6 +107,70 @@ def test_a_kill_in_the_first_save_keeps_no_command_out(
     assert main(["train", "copy", *again, "--out", str(out)]) == 0
     assert capsys.readouterr().err.count("ended before it saved anything: it begins again") == 1
     assert sorted(os.listdir(out)) == ["history.csv", "metrics.json", "model.npz"]
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
+@pytest.mark.parametrize("moment", ["check_finite", "shared_run"])
+def test_what_a_batch_system_and_a_closed_terminal_send_ends_a_training_as_ctrl_c_does(
+    tmp_path, monkeypatch, capsys, name, moment
+):
+    """In a step the run is saved, and before the first step nothing is left."""
+    module = loop if moment == "check_finite" else train
+    original, number, calls = getattr(module, moment), getattr(signal, name), []
+
+    def send(*arguments):
+        calls.append(arguments)
+        if len(calls) == (4 if module is loop else 1):
+            signal.raise_signal(number)
+        return original(*arguments)
+
+    monkeypatch.setattr(module, moment, send)
+    before = signal.signal(number, signal.SIG_DFL)
+    try:
+        out = tmp_path / "r"
+        assert main(["train", "copy", *TINY, "--steps", "9", "--out", str(out)]) == 1
+        assert signal.getsignal(number) == signal.SIG_DFL
+    finally:
+        signal.signal(number, before)
+    err = capsys.readouterr().err
+    if module is loop:
+        assert "interrupted after step 4; go on with" in err
+        assert open_run(out).optimizer.t == 4
+    else:
+        assert err == "aiayn-np: error: interrupted\n"
+        assert not out.exists()
+
+
+def test_a_signal_that_is_ignored_stays_ignored():
+    """`nohup` lets a training go on when its terminal closes."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with train.ended_by_signals():
+            assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def test_of_two_trainings_in_one_folder_the_later_to_save_ends(copied, capsys, monkeypatch):
+    """The checkpoint is that of the first, and so is the history."""
+    resume = ["train", "copy", "--resume", "--out", str(copied), "--steps"]
+    check, other = loop.check_finite, []
+
+    def let_another_save(step, *rest):
+        check(step, *rest)
+        if not other:
+            other.append(open_run(copied))
+            other[0].load_history()
+            other[0].history += [replace(other[0].history[-1], step=7)]
+            other[0].optimizer.t = 7
+            other[0].save()
+
+    monkeypatch.setattr(loop, "check_finite", let_another_save)
+    assert main([*resume, "4"]) == 1
+    err = capsys.readouterr().err.splitlines()[-1]
+    assert "model.npz must be as this training left it, at step 2, but it is at step 7" in err
+    assert open_run(copied).optimizer.t == 7
+    assert (copied / "history.csv").read_bytes() == other[0].history_csv()
 
 
 def test_a_killed_training_is_told_where_the_next_free_name_is_taken(tmp_path, capsys):
