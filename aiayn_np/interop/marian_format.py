@@ -9,6 +9,7 @@ from ..module import leaves
 from ..pretrained.marian import EPS, SHARED, layer_tensors
 from ..pretrained.weights import written
 from ..transformer import Transformer
+from ..variants.pre_norm import PreNormEncoderLayer
 from .describe import build, check_same, sizes_of
 from .folder_format import activation_of, copied, read, recognises, write_folder
 
@@ -35,6 +36,8 @@ def config_of(model, task):
     if type(model) is not Transformer:
         raise ValueError("a Marian model must be a Transformer, with encoder and decoder, got a"
                          f" {type(model).__name__}")
+    if isinstance(model.encoder.layers[0], PreNormEncoderLayer):
+        raise ValueError("a Marian model must be post-norm, got a pre-norm one (--norm pre)")
     sizes = sizes_of(model) | {"norm": "post", "positions": "sinusoidal"}
     activation, name = activation_of(model.encoder.layers[0])
     check_same(model, build(sizes, activation), "a Marian model")
