@@ -1,8 +1,10 @@
 """A run: the folder of one training run, with its checkpoint, measurements and pictures."""
 
 import csv
+import hashlib
 import io
 import json
+import math
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, fields
@@ -162,6 +164,7 @@ class Run:
         if self.ranks.rank:
             return
         self.check_unchanged()
+        self.config["history"] = self.history_digest()
         with replacing(self.folder / "history.csv") as file:
             file.write(self.history_csv())
         if self.states:
@@ -210,8 +213,22 @@ class Run:
         except (KeyError, TypeError, ValueError, OverflowError, csv.Error) as error:
             raise CheckpointError(f"{path} is not readable: {error}") from error
         self.history = [p for p in records if p.step <= last]
-        if last and (not self.history or self.history[-1].step != last):
-            raise CheckpointError(f"{path} must hold every step up to {last}, the checkpoint's")
+        steps = [p.step for p in self.history]
+        if last and (not steps or steps != list(range(steps[0], last + 1))):
+            raise CheckpointError(f"{path} must hold every step up to {last}, the checkpoint's,"
+                                  " once and in order")
+        for p in self.history:
+            if not math.isfinite(p.loss):
+                raise CheckpointError(f"{path}: every loss must be finite, got {p.loss} at step"
+                                      f" {p.step}")
+        if self.config.get("history", self.history_digest()) != self.history_digest():
+            raise CheckpointError(f"{path} must be of the run in {self.checkpoint}, got that of"
+                                  " another, or one that was changed")
+
+    def history_digest(self) -> str:
+        """Return the SHA-256 of the losses, by which a run recognises its history."""
+        losses = [(p.step, p.loss) for p in self.history]
+        return hashlib.sha256(repr(losses).encode()).hexdigest()
 
     def example(self, src: np.ndarray) -> tuple:
         """Return a batch of one source (1, T) and its right target."""
@@ -267,6 +284,18 @@ class Run:
                      seed=self.config["seed"])
         with replacing(self.metrics) as file:
             file.write((json.dumps(known | measured, indent=2) + "\n").encode())
+
+    def measured(self) -> dict:
+        """Return what metrics.json holds, {} if there is none; CheckpointError if it is damaged."""
+        try:
+            found = json.loads(self.metrics.read_bytes())
+            if not isinstance(found, dict):
+                raise ValueError(f"it must hold a dict, got {type(found).__name__}")
+        except FileNotFoundError:
+            return {}
+        except (ValueError, RecursionError) as error:
+            raise CheckpointError(f"{self.metrics} is not readable: {error}") from error
+        return found
 
     def decode(self, src: np.ndarray, max_len: int | None = None, *, beam: int = 1,
                alpha: float = 0.6) -> np.ndarray:

@@ -31,6 +31,8 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="pipes, limits and lo
     *((["train", "copy", flag, "9" * 40, "--out", "OUT"], "training needs about")
       for flag in ("--batch-size", "--max-length")),
     (["train", "copy", "--out", "x" * 4000], "File name too long"),
+    (["train", "words", "--text", "/dev/zero", "--out", "OUT"], "must be a regular file, got /dev"),
+    (["train", "text", "--pairs", "/dev/zero", "--out", "OUT"], "must be a regular file, got /dev"),
     (["explore", "RUN", "1", "--out", "x" * 4000 + ".html"], "File name too long"),
     *((argv, "the name of what to write must be a path, got '")
       for argv in (["train", "copy", "--out", ""], ["export", "RUN", " ", "--to", "torch"],

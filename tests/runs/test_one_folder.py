@@ -1,5 +1,6 @@
 """One folder, one training; and a checkpoint belongs to its vocabulary, its task and its model."""
 
+import json
 import os
 import signal
 import subprocess
@@ -9,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from same_run import TINY
 from sentences import options
@@ -260,6 +262,98 @@ def test_a_history_that_cannot_be_is_refused(copied, capsys):
         (copied / "history.csv").write_bytes(content)
         assert main(resume) == 2, content
         assert "history.csv" in capsys.readouterr().err
+
+
+def lines_of(path):
+    return path.read_bytes().splitlines(keepends=True)
+
+
+def test_a_history_with_a_hole_a_doubled_row_nan_or_of_another_run_is_refused(
+    copied, tmp_path, capsys, no_pictures
+):
+    path, other = copied / "history.csv", tmp_path / "other"
+    head, one, two = lines_of(path)
+    assert main(["train", "copy", *TINY, "--seed", "9", "--steps", "2", "--out", str(other)]) == 0
+    rest = two[two.index(b",", 2):]
+    for content, said in (([head, one], "every step"), ([head, one, one, two], "every step"),
+                          ([head, two, one], "every step"), ([head, one, b"2,nan" + rest], "nan"),
+                          (lines_of(other / "history.csv"), "of another")):
+        path.write_bytes(b"".join(content))
+        assert main(["train", "copy", "--resume", "--out", str(copied), "--steps", "3"]) == 2
+        err = capsys.readouterr().err.splitlines()[-1]
+        assert said in err
+        assert str(path) in err
+
+
+def changed(folder, change):
+    """Write the checkpoint of a run again, after `change` of its header and its arrays."""
+    with np.load(folder / "model.npz") as file:
+        arrays = dict(file)
+    header = json.loads(arrays.pop("header").tobytes())
+    change(header, arrays)
+    text = np.frombuffer(json.dumps(header).encode(), np.uint8)
+    np.savez(folder / "model.npz", header=text, **arrays)
+
+
+def update(**values):
+    return lambda header, _: header["config"].update(values)
+
+
+def spoil(value, prefix):
+    def change(_, arrays):
+        name = next(name for name in arrays if name.startswith(prefix))
+        arrays[name].flat[0] = value
+
+    return change
+
+
+def larger(**sizes):
+    return lambda header, _: header["config"]["model"].update(sizes)
+
+
+@pytest.mark.parametrize(("change", "code", "said"), [
+    (spoil(np.nan, "model/"), 1, "src_embedding.E must be finite"),
+    (spoil(np.inf, "model/"), 1, "src_embedding.E must be finite"),
+    (larger(N=10**7), 2, "must describe a model that fits into the file, got N=10000000"),
+    (larger(d_model=20000), 2, "must describe a model that fits into the file"),
+    (larger(max_len=10**10), 2, "must describe a model that fits into the file"),
+    (larger(N="two"), 2, "N must be an integer"),
+    (update(files="/etc/passwd"), 2, "files must not be '/etc/passwd'"),
+    (update(examples=[5]), 2, "examples must hold texts, got 5"),
+    (update(train=[]), 2, "train must not be []"),
+    (update(note="x" * 17_000_000), 2, "must have a header of at most 16,777,216 bytes"),
+    (lambda header, _: header["rng"]["state"].update(state=-1), 2, "does not fit"),
+])
+@pytest.mark.parametrize("argv", [["decode", "RUN", "1 2"], ["explore", "RUN", "1 2"],
+                                  ["export", "RUN", "OUT", "--to", "torch"],
+                                  ["train", "copy", "--resume", "--steps", "3", "--out", "RUN"]])
+def test_a_damaged_checkpoint_is_one_line_that_names_it(
+    copied, tmp_path, capsys, argv, change, code, said
+):
+    changed(copied, change)
+    words = {"RUN": str(copied), "OUT": str(tmp_path / "out")}
+    assert main([words.get(word, word) for word in argv]) == code
+    err = capsys.readouterr().err
+    assert said in err
+    assert str(copied / "model.npz") in err
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("content", [b'{"a": "', b"\xff", b"[1]", b"[" * 100_000])
+def test_damaged_metrics_are_named(copied, capsys, content):
+    (copied / "metrics.json").write_bytes(content)
+    assert main(["explore", str(copied), "1 2"]) == 2
+    assert f"{copied / 'metrics.json'} is not readable: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("option", ["norm", "attention", "positions"])
+def test_no_variant_is_too_large_for_its_own_file(option, tmp_path, no_pictures):
+    """The bound on the size that a config may ask for refuses no run that was trained."""
+    for name in CHOICES[option]:
+        out = tmp_path / name
+        argv = ["train", "copy", *TINY, "--steps", "1", f"--{option}", name, "--out", str(out)]
+        assert main(argv) == 0
+        open_run(out)
 
 
 def test_a_history_is_written_again_as_it_was(tmp_path):
