@@ -89,9 +89,7 @@ def begun(folder, new):
     mark = new_part(folder)
     mark.touch()
     try:
-        for part in parts_in(folder):
-            if part != mark:
-                part.unlink()
+        remove_parts(folder, but=mark)
         yield folder
     finally:
         mark.unlink(missing_ok=True)
@@ -247,12 +245,20 @@ def resumed_run(folder, args):
     run.load_history()
     run.config["train"] |= {name_of(flag): value for flag, value in given.items()}
     notes = run.prepare()
+    if run.optimizer.t and not run.history:
+        notes.append(f"note: {folder} has no history.csv: it begins at step {run.optimizer.t + 1}")
     if run.config.get("imported") and run.optimizer.t == 0:
         notes.append(f"{folder} was imported: its training begins with a new Adam, at step 1")
     done = run.solved or run.optimizer.t >= run.steps
     if run.optimizer.t > run.steps or (done and run.metrics.exists()):
         where = "solved" if run.solved else f"at step {run.optimizer.t} of {run.steps} already"
         raise UsageError(f"nothing to do: the run in {folder} is {where}")
-    for part in parts_in(folder):                                      # of a run that was killed
-        part.unlink(missing_ok=True)
+    remove_parts(folder)
     return run, notes
+
+
+def remove_parts(folder, but=None):
+    """Remove what a killed run left unfinished in a folder, but one."""
+    for part in parts_in(folder):
+        if part != but:
+            part.unlink(missing_ok=True)

@@ -34,9 +34,9 @@ def open_run(folder: str | Path) -> Any:
     if is_pretrained(folder):
         from .pretrained_run import open_pretrained
 
-        run = open_pretrained(folder)
-        check_weights(folder, run.model.named_parameters())
-        return run
+        loaded = open_pretrained(folder)
+        check_weights(folder, loaded.model.named_parameters())
+        return loaded
     if not path.exists():
         raise FileNotFoundError(errno.ENOENT, "No such file or directory; a run is a folder that"
                                 " `train` wrote, or one of Hugging Face", str(path))
@@ -50,9 +50,8 @@ def open_run(folder: str | Path) -> Any:
         raise CheckpointError(f"{path} has no usable config: {error}") from error
     load_checkpoint(path, run.model, **run.training_state)
     run.saved = run.optimizer.t
-    check_weights(path, run.model.named_parameters())
-    for state in run.recent:
-        check_weights(path, state.items())
+    for weights in (run.model.named_parameters(), *(state.items() for state in run.recent)):
+        check_weights(path, weights)
     if run.states:
         run.states.load(run.optimizer.t)
     return run

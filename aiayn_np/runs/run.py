@@ -194,7 +194,7 @@ class Run:
     def load_history(self) -> None:
         """Read history.csv up to the step of the checkpoint.
 
-        Raises CheckpointError if the file is damaged.
+        Raises CheckpointError if the file is damaged, or of another run.
         """
         path = self.folder / "history.csv"
         last = self.optimizer.t
@@ -213,6 +213,11 @@ class Run:
         except (KeyError, TypeError, ValueError, OverflowError, csv.Error) as error:
             raise CheckpointError(f"{path} is not readable: {error}") from error
         self.history = [p for p in records if p.step <= last]
+        self.check_history(path, last)
+
+    def check_history(self, path: Path, last: int) -> None:
+        """Raise CheckpointError unless the history is that of the checkpoint, which is at `last`.
+        """
         steps = [p.step for p in self.history]
         if last and (not steps or steps != list(range(steps[0], last + 1))):
             raise CheckpointError(f"{path} must hold every step up to {last}, the checkpoint's,"

@@ -285,6 +285,12 @@ def test_a_history_with_a_hole_a_doubled_row_nan_or_of_another_run_is_refused(
         assert str(path) in err
 
 
+def test_a_history_that_is_missing_is_told(copied, capsys, no_pictures):
+    (copied / "history.csv").unlink()
+    assert main(["train", "copy", "--resume", "--out", str(copied), "--steps", "3"]) == 0
+    assert "has no history.csv: it begins at step 3\n" in capsys.readouterr().err
+
+
 def changed(folder, change):
     """Write the checkpoint of a run again, after `change` of its header and its arrays."""
     with np.load(folder / "model.npz") as file:
