@@ -8,6 +8,7 @@ file or the new one.
 import contextlib
 import errno
 import os
+import re
 import shutil
 from pathlib import Path
 
@@ -25,6 +26,10 @@ class CheckpointError(Exception):
     """A file that is not a whole checkpoint of this model; the message says what is wrong."""
 
 
+class ChangedError(Exception):
+    """Another program has written to a file that this one was about to replace."""
+
+
 @contextlib.contextmanager
 def replacing(path):
     """Open a file to write that takes the place of `path` when it is whole and on disk.
@@ -34,9 +39,10 @@ def replacing(path):
     """
     path = Path(os.path.realpath(path))
     check_replaceable(path)
-    part = path.with_name(f".{os.urandom(8).hex()}.part")
+    part = new_part(path.parent)
     try:
         with open(part, "xb") as file:
+            keep_mode(file, path)
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -56,6 +62,23 @@ def replacing(path):
             os.close(folder)
 
 
+def keep_mode(file, path):
+    """Give an open file the permissions of the file that it will replace."""
+    if path.exists() and hasattr(os, "fchmod"):                        # Windows has none
+        os.fchmod(file.fileno(), path.stat().st_mode & 0o777)
+
+
+def new_part(folder):
+    """Return the hidden path of something unfinished in a folder; no other name is like it."""
+    return folder / f".{os.urandom(8).hex()}.part"
+
+
+def parts_in(folder):
+    """Return the files that a killed program left unfinished in a folder."""
+    return [path for path in folder.glob(".*.part") if path.is_file() and not path.is_symlink()
+            and re.fullmatch(r"\.[0-9a-f]{16}\.part", path.name)]
+
+
 def check_replaceable(path):
     """Raise PermissionError unless a path is free, or a file that may be written."""
     if path.exists() and not (path.is_file() and os.access(path, os.W_OK)):
@@ -64,18 +87,52 @@ def check_replaceable(path):
 
 @contextlib.contextmanager
 def new_folder(path):
-    """Make a folder to fill. What the block wrote is removed again if it fails.
+    """Yield a hidden folder to fill; what is in it moves to the folder `path` at the end.
 
-    Raises FileExistsError for a folder that is there and not empty.
+    If the block fails, the hidden folder goes, and so do the folders that were made for it. What
+    another program wrote into `path` meanwhile stays. Raises FileExistsError for a folder that is
+    there and not empty, and for a name that is taken at the end.
     """
     path = Path(path)
-    path.mkdir(parents=True, exist_ok=True)
-    if any(path.iterdir()):
+    with made_folder(path):
+        check_free(path, os.listdir(path))
+        inner = new_part(path)
+        try:
+            inner.mkdir()
+            yield inner
+            check_free(path, {*os.listdir(path)} & {*os.listdir(inner)})
+            for found in inner.iterdir():
+                found.rename(path / found.name)
+            inner.rmdir()
+        except OSError as error:
+            if error.errno:                                            # by the name the user knows
+                name = str(error.filename or path)
+                error.filename = str(path) + name.removeprefix(str(inner)) if (
+                    name.startswith(str(inner))) else name
+            raise
+        finally:
+            shutil.rmtree(inner, ignore_errors=True)
+
+
+def check_free(path, taken):
+    """Raise FileExistsError if some names in a folder are taken."""
+    if taken:
         raise FileExistsError(errno.EEXIST, "is there already: choose another name", str(path))
+
+
+@contextlib.contextmanager
+def made_folder(path, own=False):
+    """Make a folder with its parents. If the block fails, those that it made go, if empty.
+
+    own : whether the folder was made just before, so that it goes as well
+    """
+    missing = [folder for folder in (path, *path.parents) if not folder.exists()]
+    missing = [path] if own else missing
     try:
+        path.mkdir(parents=True, exist_ok=True)
         yield path
-    except BaseException as error:
-        shutil.rmtree(path, ignore_errors=True)
-        if isinstance(error, OSError) and error.errno and error.filename is None:
-            error.filename = str(path)
+    except BaseException:
+        with contextlib.suppress(OSError):                             # one that is not empty
+            for folder in missing:
+                folder.rmdir()
         raise

@@ -26,7 +26,8 @@ def explore_command(args):
     sources = ([source_of(run, text) for text in args.sequence]
                or most_telling_first(run, run.test_sources(20)))
     path = args.out or args.run / "explore.html"
-    check_file("--out", path, ".html", ".htm", force=args.force)
+    check_file("--out", path, ".html", ".htm", force=args.force, own=args.out is None,
+               inputs=[args.run / name for name in run.files])
     try:
         print(write_live_page(run, path, sources, title=args.title, lessons=args.lessons))
         note("open it in a browser")

@@ -62,9 +62,10 @@ def grade_command(args):
         raise UsageError(say("{folder} holds no file of an exercise;"
                              " see notebooks/exercises/TEACHING.md", folder=args.folder))
     path = args.csv or args.folder / "grades.csv"
-    check_file("--csv", path, ".csv", force=args.force)
+    read = [args.roster] if args.roster else []
+    check_file("--csv", path, ".csv", force=args.force, own=args.csv is None, inputs=read)
     if args.gradescope:
-        check_file("--gradescope", args.gradescope, ".json", force=args.force)
+        check_file("--gradescope", args.gradescope, ".json", force=args.force, inputs=read)
     if args.feedback:
         check_folder(args.feedback, "*.html", force=args.force)
         make_writable(args.feedback)

@@ -1,7 +1,6 @@
 """Write the page of a run, on which its model computes in the browser."""
 
 import copy
-import json
 from pathlib import Path
 
 import numpy as np
@@ -42,11 +41,8 @@ def write_live_page(run: Run, path: str | Path, sources: list[np.ndarray], *,
     some = [steps[max(i, i * i * len(steps) // most**2)] for i in range(most)]
     states = {step: states[step] for step in some}
     telling = told_changes(run, sources[0])[1] if sources else []
-    metrics = {}
-    if run.metrics.is_file():
-        metrics = json.loads(run.metrics.read_text(encoding="utf-8"))
     return write_live(path, run.trained(), task_of(run), examples, title=title, states=states,
-                      lessons=lessons, metrics=metrics, telling=telling, answers=answers)
+                      lessons=lessons, metrics=run.measured(), telling=telling, answers=answers)
 
 
 def runs_in_a_page(run: Run) -> bool:

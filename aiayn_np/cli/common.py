@@ -1,11 +1,15 @@
 """Helpers of all commands: refusing a request, reporting, opening a run."""
 
 import difflib
+import functools
 import sys
 from argparse import ArgumentParser
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
+
+from ..checks import check_number, check_sizes
+from ..decoding.beam import MOST_ALPHA
 
 
 class UsageError(Exception):
@@ -30,9 +34,25 @@ def add_run(parser: ArgumentParser, what: str = "folder that `train` wrote") -> 
 
 def add_beam(parser):
     """Add the options of beam search."""
-    parser.add_argument("--beam", type=int, default=1, help="beam width (default: 1, greedy)")
-    parser.add_argument("--alpha", type=float, default=0.6,
+    parser.add_argument("--beam", type=checked(int, lambda n: check_sizes(beam=n)), default=1,
+                        help="beam width (default: 1, greedy)")
+    alpha = checked(float, lambda x: check_number("alpha", x, 0, MOST_ALPHA))
+    parser.add_argument("--alpha", type=alpha, default=0.6,
                         help="penalty of a beam > 1 (default: 0.6)")
+
+
+def checked(kind: Callable, check: Callable) -> Callable:
+    """Return the type of an option: a number of a kind that passes a check."""
+    @functools.wraps(kind, updated=())                                 # argparse tells its name
+    def value(text):
+        number = kind(text)
+        try:
+            check(number)
+        except ValueError as error:
+            raise UsageError(str(error)) from None
+        return number
+
+    return value
 
 
 def note(text: object) -> None:

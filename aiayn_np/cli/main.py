@@ -1,8 +1,9 @@
 """The start of the command line. The commands and their options stand in parser.py.
 
 Results go to stdout, progress to stderr. The exit code is 0 for success, 1 for a failure on the way
-(a loss that is not finite, a gradient that does not agree, an interruption), and 2 for a wrong
-request.
+(a loss that is not finite, a gradient that does not agree, an interruption, a fault of the
+program), and 2 for a wrong request. No error shows a traceback, unless AIAYN_DEBUG is 1 and the
+program itself is at fault.
 """
 
 import contextlib
@@ -12,7 +13,7 @@ import warnings
 from collections.abc import Callable
 
 from ..checks import one_line
-from ..files import NO_ROOM, CheckpointError, reason_of
+from ..files import NO_ROOM, ChangedError, CheckpointError, reason_of
 from ..training.ranks import end_all_ranks, this_rank
 from .common import UsageError, note
 from .parser import parsed
@@ -52,12 +53,16 @@ def run(argv, parsed):
     except (UsageError, CheckpointError, ValueError, TypeError, IndexError, OverflowError,
             ImportError, RecursionError) as error:
         return fail(error, 2)
-    except FloatingPointError as error:
+    except (FloatingPointError, ChangedError) as error:
         return fail(error, 1)
     except MemoryError as error:
         return fail(f"not enough memory: {error}", 1)
     except KeyboardInterrupt:
         return fail("interrupted", 1)
+    except Exception as error:                     # a fault of the program, and no request's
+        if os.environ.get("AIAYN_DEBUG") == "1":
+            raise
+        return fail(f"{type(error).__name__}: {one_line(error)}; AIAYN_DEBUG=1 shows where", 1)
 
 
 def use_utf_8():

@@ -4,13 +4,13 @@ import argparse
 import contextlib
 import itertools
 import shlex
-import shutil
 import signal
 import time
 from pathlib import Path
 
 import numpy as np
 
+from ..files import made_folder, new_part, parts_in
 from ..training.ranks import launched
 from ..training.threads import blas_threads
 from .common import UsageError, note
@@ -19,36 +19,92 @@ from .progress import Reporter
 from .writing import check_folder, make_writable
 
 SAVE_EVERY = 120  # seconds between two checkpoints, at most
+FIRST = ("history.csv", "states.npz", "vocabulary.model")  # written before the first checkpoint
 
 
 def train_command(args: argparse.Namespace) -> int:
     """Train on a task or on text, then draw the pictures and measure the model."""
     ranks = launched()
-    with run_folder(args) if ranks.rank == 0 else contextlib.nullcontext() as folder:
+    if ranks.size > 1:                                                 # mpiexec ends them all
+        with run_folder(args) if ranks.rank == 0 else contextlib.nullcontext() as folder:
+            return trained(shared_run(folder, args, ranks), args)
+    with ended_by_signals(), run_folder(args) as folder:
         return trained(shared_run(folder, args, ranks), args)
 
 
 @contextlib.contextmanager
+def ended_by_signals():
+    """Let what a closed terminal and a batch system send be a Ctrl-C, unless they are ignored."""
+    with contextlib.ExitStack() as stack:
+        for signum in (signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])):
+            if signal.getsignal(signum) == signal.SIG_DFL:
+                stack.callback(signal.signal, signum, signal.SIG_DFL)
+                signal.signal(signum, as_ctrl_c)
+        yield
+
+
+def as_ctrl_c(*arguments):
+    """Do what Ctrl-C does now; where it is ignored, as in a background job, interrupt."""
+    handler = signal.getsignal(signal.SIGINT)
+    (handler if callable(handler) else signal.default_int_handler)(*arguments)
+
+
+@contextlib.contextmanager
 def run_folder(args):
-    """The folder that the command line asks for. A new one is removed if nothing was saved in it.
+    """Yield the folder that the command line asks for. If nothing is saved, a new run leaves none.
+
+    Until the end of the command a hidden file marks the folder of a new run: after a kill it tells
+    that what stands there is no one else's.
     """
-    if args.resume:
-        folder = args.out or Path("runs") / args.task
-        for part in folder.glob(".*.part"):                            # of a run that was killed
-            part.unlink()
-        yield folder
+    default = Path("runs") / args.task
+    if args.resume and not ended_early(args.out or default):
+        yield args.out or default
         return
-    folder = free_folder(Path("runs") / args.task) if args.out is None else args.out
+    with contextlib.ExitStack() as stack:
+        free = args.out is None and not args.resume
+        if free:
+            stack.enter_context(made_folder(default.parent))
+        folder = free_folder(default) if free else args.out or default
+        new = is_new(folder, args.force)
+        stack.enter_context(made_folder(folder, own=free))
+        make_writable(folder)
+        yield stack.enter_context(begun(folder, new))
+
+
+def is_new(folder, force):
+    """Return whether a folder holds nothing that must stay; UsageError if no run may begin in it.
+    """
     if (folder / "model.npz").exists():
         raise UsageError(f"{folder} holds a run already: --resume to go on, another --out to begin")
-    check_folder(folder, force=args.force)
-    folder.mkdir(parents=True, exist_ok=True)
-    new = not any(folder.iterdir())
+    if ended_early(folder):
+        note(f"{folder} holds a training that ended before it saved anything: it begins again, with"
+             " the options given here")
+        return True
+    check_folder(folder, force=force)
+    return not folder.exists() or not any(folder.iterdir())
+
+
+@contextlib.contextmanager
+def begun(folder, new):
+    """Mark a folder until the run in it ends. Of a new one remove what was written for nothing."""
+    mark = new_part(folder)
+    mark.touch()
     try:
+        remove_parts(folder, but=mark)
         yield folder
     finally:
+        mark.unlink(missing_ok=True)
         if new and not (folder / "model.npz").exists():
-            shutil.rmtree(folder, ignore_errors=True)
+            for name in FIRST:
+                (folder / name).unlink(missing_ok=True)
+
+
+def ended_early(folder):
+    """Return whether a folder holds only what a killed training wrote before its first checkpoint.
+    """
+    found = set(folder.iterdir()) if folder.is_dir() else set()
+    parts = set(parts_in(folder)) if found else set()
+    return bool(parts) and found <= parts | {folder / name for name in FIRST}
 
 
 def free_folder(folder):
@@ -59,9 +115,12 @@ def free_folder(folder):
         with contextlib.suppress(FileExistsError):
             other.mkdir()
             return other
+        go_on = f"aiayn-np train {folder.name} --out {other} --resume"
         if (other / "model.npz").exists() and not (other / "metrics.json").exists():
-            note(f"{other} holds a training that did not end; to go on with it:"
-                 f" aiayn-np train {folder.name} --out {other} --resume")
+            note(f"{other} holds a training that did not end; to go on with it: {go_on}")
+        elif ended_early(other):
+            note(f"{other} holds a training that has saved nothing yet; if it was killed, begin it"
+                 f" again: {go_on}")
 
 
 def trained(run, args):
@@ -93,7 +152,8 @@ def shared_run(folder, args, ranks):
     if ranks.size > 1:
         note(str(ranks))
     if ranks.rank == 0:
-        run, notes = resumed_run(folder, args) if args.resume else new_run(folder, args)
+        resumes = args.resume and not ended_early(folder)
+        run, notes = resumed_run(folder, args) if resumes else new_run(folder, args)
         for line in notes:
             note(line)
     run = ranks.first(run)
@@ -126,12 +186,12 @@ def take_steps(run, earlier=0.0, *, threads=None):
             run.keep_state()
             progress.seconds += earlier
             run.history.append(progress)
-            if reporter:
-                reporter.report(progress)
             stop = run.ranks.first(bool(pressed))
             if progress.measured or stop or time.perf_counter() - saved > SAVE_EVERY:
-                run.save()
+                run.save()                                             # first: a terminal may close
                 saved = time.perf_counter()
+            if reporter:
+                reporter.report(progress)
             if stop:
                 return False
     return True
@@ -140,6 +200,8 @@ def take_steps(run, earlier=0.0, *, threads=None):
 @contextlib.contextmanager
 def interruptible(run):
     """A list that Ctrl-C adds to, so that the step can end first; a second Ctrl-C acts at once.
+
+    SIGTERM and SIGHUP do the same, see `ended_by_signals`.
 
     All ranks get the signal, and all but rank 0 ignore it.
     A loss that is not finite ends the training; the message also says what is saved of the run.
@@ -184,10 +246,20 @@ def resumed_run(folder, args):
     run.load_history()
     run.config["train"] |= {name_of(flag): value for flag, value in given.items()}
     notes = run.prepare()
+    if run.optimizer.t and not run.history:
+        notes.append(f"note: {folder} has no history.csv: it begins at step {run.optimizer.t + 1}")
     if run.config.get("imported") and run.optimizer.t == 0:
         notes.append(f"{folder} was imported: its training begins with a new Adam, at step 1")
     done = run.solved or run.optimizer.t >= run.steps
     if run.optimizer.t > run.steps or (done and run.metrics.exists()):
         where = "solved" if run.solved else f"at step {run.optimizer.t} of {run.steps} already"
         raise UsageError(f"nothing to do: the run in {folder} is {where}")
+    remove_parts(folder)
     return run, notes
+
+
+def remove_parts(folder, but=None):
+    """Remove what a killed run left unfinished in a folder, but one."""
+    for part in parts_in(folder):
+        if part != but:
+            part.unlink(missing_ok=True)

@@ -34,7 +34,8 @@ def why_command(args):
     run = opened(args.run)
     src = source_of(run, " ".join(args.symbol))
     path = args.out or args.run / "why.png"
-    check_file("--out", path, ".png", force=args.force)
+    check_file("--out", path, ".png", force=args.force, own=args.out is None,
+               inputs=[args.run / name for name in run.files])
     model, task = run.trained(), run.task
     _, (tgt,), out = run.answered(src)
     source, target = run.source_tokens(src), task.tokens(tgt)

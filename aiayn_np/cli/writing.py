@@ -1,12 +1,16 @@
 """Where commands write: one rule for all of them.
 
-A file has the ending of what is written, so that no file of another kind is replaced. A folder is
-new, empty, or known by what a command wrote there before. Commands that have `--force` then write
-in any case. `export`, `import`, `lessons` and `exercises` have none: their folder is new or empty.
+Where the user names no file, a command writes its own file again, such as RUN/why.png. A file that
+the user names must not be there, and has the ending of what is written. A folder is new, empty, or
+known by what a command wrote there before. Commands that have `--force` then write in any case, but
+never over what they read. `export`, `import`, `lessons` and `exercises` have none: their folder is
+new or empty.
 """
 
 import argparse
+import os
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -28,18 +32,34 @@ def add_out(parser: argparse.ArgumentParser, flag: str, what: str, **options: An
                         help="write there although something else is there")
 
 
-def check_file(flag: str, path: Path, *endings: str, force: bool = False) -> None:
-    """Refuse a path that is not one of a file with such an ending, before the work begins.
+def check_file(flag: str, path: Path, *endings: str, force: bool = False, own: bool = False,
+               inputs: Iterable[Path] = ()) -> None:
+    """Refuse a file that is there, or one without such an ending, before the work begins.
+
+    own : whether the command itself chose the path, so that the file may be there
+    inputs : files that the command reads; none of them is ever replaced
 
     Raises UsageError, or OSError if nothing can be written there.
     """
     if path.is_dir():
         raise UsageError(f"{flag} must be a file, got the folder {path}")
+    for read in inputs:
+        if same_file(path, read):
+            raise UsageError(f"{flag} must be another file than {read}, which is read, got {path}")
     if path.suffix.lower() not in endings and not force:
         raise UsageError(f"{flag} must be a {' or '.join(endings)}, got {path}; --force writes it"
                          " in any case")
+    if os.path.lexists(path) and not (own or force):
+        raise UsageError(f"{flag} must be a new file, got {path}, which is there already; --force"
+                         " replaces it")
     check_replaceable(path)
     make_writable(path.parent)
+
+
+def same_file(one, other):
+    """Return whether two paths lead to one file, which need not be there."""
+    return os.path.realpath(one) == os.path.realpath(other) or (
+        os.path.exists(one) and os.path.exists(other) and os.path.samefile(one, other))
 
 
 def check_folder(folder: Path, *known: str, force: bool = False) -> None:

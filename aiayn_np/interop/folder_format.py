@@ -1,6 +1,7 @@
 """Read and write Hugging Face folders, for the commands `export` and `import`."""
 
 import json
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -42,9 +43,19 @@ def read(path, folder, *, convert=False):
         try:
             run = open_pretrained(folder)
         except CheckpointError as error:  # by the name that the user knows, not by the copy's
-            raise CheckpointError(str(error).replace(str(folder), str(path))) from error
+            raise CheckpointError(named(str(error), folder / FILE, path / PICKLE)) from error
     run.folder = folder
     return run
+
+
+def named(message, copy, original):
+    """Return a message that begins with the path of a copy, or of its folder, with the original's.
+    """
+    for ours, theirs in ((f"{copy}", f"{original}"),
+                         (f"{copy.parent}{os.sep}", f"{original.parent}{os.sep}")):
+        if message.startswith(ours):
+            return theirs + message.removeprefix(ours)
+    return message
 
 
 def copy_if_there(path, target):

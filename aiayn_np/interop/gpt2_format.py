@@ -30,8 +30,8 @@ def write(run, folder):
         save_gpt2(run.trained(), folder)
         return ["the tokens are those of the run; GPT-2 has no tokenizer for them"]
     if run.task.name != "gpt2":
-        raise ValueError("a GPT-2 must be a language model, got a run of the task"
-                         f" {run.task.name}, which has a source")
+        raise ValueError("the run must be a GPT-2, or one of `train words`, got a run of the task"
+                         f" {run.task.name}")
     return copied(run, folder)
 
 

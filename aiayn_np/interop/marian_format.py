@@ -10,6 +10,7 @@ from ..models.marian import EPS, SHARED, layer_tensors
 from ..models.weights import written
 from ..module import leaves
 from ..transformer import Transformer
+from ..variants.pre_norm import PreNormEncoderLayer
 from .folder_format import activation_of, copied, read, recognises, write_folder
 
 __all__ = ["read", "recognises", "write"]
@@ -35,6 +36,8 @@ def config_of(model, task):
     if type(model) is not Transformer:
         raise ValueError("a Marian model must be a Transformer, with encoder and decoder, got a"
                          f" {type(model).__name__}")
+    if isinstance(model.encoder.layers[0], PreNormEncoderLayer):
+        raise ValueError("a Marian model must be post-norm, got a pre-norm one (--norm pre)")
     sizes = sizes_of(model) | {"norm": "post", "positions": "sinusoidal"}
     activation, name = activation_of(model.encoder.layers[0])
     check_same(model, build(sizes, activation), "a Marian model")

@@ -19,6 +19,7 @@ from ..structure import difference, structure
 from ..training.optimizer import Adam
 
 VERSION = 2
+MOST_HEADER = 16 * 2**20  # bytes; those of a small run are some thousands
 FREE = ("P_drop", "max_len")  # these may differ: they do not change what the parameters mean
 
 
@@ -65,6 +66,9 @@ def read_header(path: str | Path) -> dict:
 
 def header_of(file, path):
     """Return the header of an open checkpoint, which a training may replace under its name."""
+    if (size := file.zip.getinfo("header.npy").file_size) > MOST_HEADER:
+        raise CheckpointError(f"{path} must have a header of at most {MOST_HEADER:,} bytes, got"
+                              f" {size:,}")
     header = json.loads(file["header"].tobytes())
     if header["version"] != VERSION:
         raise CheckpointError(f"{path} has version {header['version']}, this program reads"
@@ -120,7 +124,7 @@ def load_checkpoint(path: str | Path, model: Module, *, optimizer: Adam | None =
         for state in states:
             model.check_state_dict(state)
         model.load_state_dict(part.get("model", {}))
-    except (KeyError, ValueError, TypeError) as error:
+    except (KeyError, ValueError, TypeError, OverflowError, AttributeError) as error:
         reason = error.args[0] if error.args else error
         raise CheckpointError(f"{path} does not fit: {reason}") from error
     if optimizer is not None and moments:
@@ -140,4 +144,6 @@ def moments_of(optimizer, stored):
     shapes = {str(i): p.value.shape for i, p in enumerate(optimizer.parameters)}
     if {name: array.shape for name, array in stored.items()} != shapes:
         raise ValueError("its optimizer state is missing or of another model")
+    if wrong := {str(a.dtype) for a in stored.values() if a.dtype.char not in "fd"}:
+        raise ValueError(f"its optimizer state must be of real numbers, got {', '.join(wrong)}")
     return [stored[name].astype(p.value.dtype) for name, p in zip(shapes, optimizer.parameters)]

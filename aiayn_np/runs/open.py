@@ -1,18 +1,28 @@
 """Open the folder of a run: the one place that knows all kinds of runs."""
 
 import errno
+from collections.abc import Iterable
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
+import numpy as np
+
+from ..checks import check_sizes
 from ..files import CheckpointError
 from ..training.tasks import TASKS
 from .checkpoint import load_checkpoint, read_header
-from .estimates import large
+from .estimates import large, parameter_count
 from .run import Run
 from .text_run import TextRun
 from .words_run import WordsRun
 
 KINDS = dict.fromkeys(TASKS, Run) | {run.name: run for run in (TextRun, WordsRun)}
+
+TYPES: dict[str, Any] = dict(  # of the values in a config, those that it has
+    task_options=dict, model=dict, variants=dict, dtype=str, seed=int, train=dict, digest=str,
+    vocabulary=str, characters=str, like=str, examples=list, history=str)
+POSITIONS = 2**26  # numbers in a table of positions, which is in no file
 
 
 def open_run(folder: str | Path) -> Any:
@@ -24,20 +34,64 @@ def open_run(folder: str | Path) -> Any:
     if is_pretrained(folder):
         from .pretrained_run import open_pretrained
 
-        return open_pretrained(folder)
+        loaded = open_pretrained(folder)
+        check_weights(folder, loaded.model.named_parameters())
+        return loaded
     if not path.exists():
         raise FileNotFoundError(errno.ENOENT, "No such file or directory; a run is a folder that"
                                 " `train` wrote, or one of Hugging Face", str(path))
     header = read_header(path)
     config = header["config"]
     try:
+        check_types(config)
+        check_size(config, path.stat().st_size)
         run = KINDS[config["task"]](folder, config)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
         raise CheckpointError(f"{path} has no usable config: {error}") from error
     load_checkpoint(path, run.model, **run.training_state)
+    run.saved = run.optimizer.t
+    for weights in (run.model.named_parameters(), *(state.items() for state in run.recent)):
+        check_weights(path, weights)
     if run.states:
         run.states.load(run.optimizer.t)
     return run
+
+
+def check_types(config: dict) -> None:
+    """Raise TypeError for a value in a config that is of another type than `train` writes."""
+    types = TYPES | {"files": dict if config["task"] == TextRun.name else (list, NoneType)}
+    for name, kind in types.items():
+        if name in config and not isinstance(config[name], kind):
+            raise TypeError(f"{name} must not be {config[name]!r}"[:200])
+    files, examples = config.get("files") or [], config.get("examples", [])
+    paths = files.values() if isinstance(files, dict) else files
+    for name, texts in (("files", filter(None, paths)), ("examples", examples)):
+        for text in texts:
+            if not isinstance(text, str):
+                raise TypeError(f"{name} must hold texts, got {text!r}"[:200])
+
+
+def check_size(config: dict, size: int) -> None:
+    """Raise ValueError for a config of a larger model than a file of `size` bytes can hold."""
+    sizes = {name: config["model"][name] for name in ("N", "d_model", "d_ff", "max_len")}
+    check_sizes(**sizes)
+    symbols = config.get("task_options", {}).get("symbols", 0)
+    check_sizes(0, symbols=symbols)
+    if parameter_count(symbols, **sizes) > size or (
+            sizes["max_len"] * sizes["d_model"] > size + POSITIONS):
+        raise ValueError("it must describe a model that fits into the file, got "
+                         + ", ".join(f"{name}={value}" for name, value in sizes.items()))
+
+
+def check_weights(path: str | Path, weights: Iterable[tuple[str, Any]]) -> None:
+    """Raise FloatingPointError for weights, pairs of a name and a value, that are not finite.
+
+    A bias of the logits may be -inf: Marian never writes such a token.
+    """
+    for name, value in weights:
+        array = getattr(value, "value", value)
+        if not np.isfinite(np.maximum(array, 0) if name == "output_projection.b" else array).all():
+            raise FloatingPointError(f"{path}: {name} must be finite, got nan or inf")
 
 
 def is_pretrained(folder: str | Path) -> bool:

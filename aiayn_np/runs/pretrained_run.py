@@ -63,6 +63,11 @@ class PretrainedRun(Run):
         """Make the object that turns text into ids and back."""
         return PretrainedTask(self.loaded)
 
+    @property
+    def files(self) -> list[str]:
+        """Names of the files that the model may have been read from."""
+        return [*FOLDER_FILES, *self.loaded.parts]
+
     def trained(self):
         """Return the model to use."""
         return self.model

@@ -1,8 +1,10 @@
 """A run: the folder of one training run, with its checkpoint, measurements and pictures."""
 
 import csv
+import hashlib
 import io
 import json
+import math
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, fields
@@ -14,7 +16,7 @@ import numpy as np
 
 from ..decoding.beam import beam_search
 from ..decoding.greedy import greedy_decode
-from ..files import CheckpointError, replacing
+from ..files import ChangedError, CheckpointError, replacing
 from ..module import Cache
 from ..plotting.figures import plot_attention_grid, plot_loss, save_figure
 from ..plotting.maps import attention_maps, attention_masks
@@ -25,7 +27,7 @@ from ..training.ranks import ALONE
 from ..training.tasks import TASKS
 from ..transformer import Transformer
 from ..variants.choices import keywords
-from .checkpoint import save_checkpoint
+from .checkpoint import read_header, save_checkpoint
 from .estimates import large, training_bytes
 from .states import STATES, KeptStates
 
@@ -50,6 +52,7 @@ class Run:
     note: str = ""  # what a user of the run must know beforehand
     command: str = "decode"  # of aiayn-np, which gives the model's output
     imported = False  # whether the model came from Hugging Face
+    saved: int | None = None  # the step of the checkpoint when it was last read or written
     ranks: Any = ALONE  # or the Ranks that train it together: all hold the run, rank 0 writes
 
     def __init__(self, folder: str | Path, config: dict) -> None:
@@ -155,16 +158,30 @@ class Run:
     def save(self) -> None:
         """Write history.csv, the kept states and the checkpoint. Only rank 0 writes.
 
-        The checkpoint is written last, so the other files may hold more steps, never fewer.
+        The checkpoint is written last, so the other files may hold more steps, never fewer. Raises
+        ChangedError if another program has written the checkpoint since it was read.
         """
         if self.ranks.rank:
             return
+        self.check_unchanged()
+        self.config["history"] = self.history_digest()
         with replacing(self.folder / "history.csv") as file:
             file.write(self.history_csv())
         if self.states:
             self.states.save()
         save_checkpoint(self.checkpoint, self.model, config=self.config,
                         **self.training_state)
+        self.saved = self.optimizer.t
+
+    def check_unchanged(self) -> None:
+        """Raise ChangedError unless the checkpoint is the one that was last read or written."""
+        there = read_header(self.checkpoint)["step"] if self.checkpoint.exists() else None
+        if there != self.saved:
+            was = "missing" if self.saved is None else f"at step {self.saved}"
+            now = "missing" if there is None else f"at step {there}"
+            raise ChangedError(f"{self.checkpoint} must be as this training left it, {was}, but it"
+                               f" is {now}: another program has changed it; this training ends"
+                               " here and saves nothing more")
 
     def history_csv(self) -> bytes:
         """Return the bytes of history.csv."""
@@ -177,7 +194,7 @@ class Run:
     def load_history(self) -> None:
         """Read history.csv up to the step of the checkpoint.
 
-        Raises CheckpointError if the file is damaged.
+        Raises CheckpointError if the file is damaged, or of another run.
         """
         path = self.folder / "history.csv"
         last = self.optimizer.t
@@ -196,8 +213,27 @@ class Run:
         except (KeyError, TypeError, ValueError, OverflowError, csv.Error) as error:
             raise CheckpointError(f"{path} is not readable: {error}") from error
         self.history = [p for p in records if p.step <= last]
-        if last and (not self.history or self.history[-1].step != last):
-            raise CheckpointError(f"{path} must hold every step up to {last}, the checkpoint's")
+        self.check_history(path, last)
+
+    def check_history(self, path: Path, last: int) -> None:
+        """Raise CheckpointError unless the history is that of the checkpoint, which is at `last`.
+        """
+        steps = [p.step for p in self.history]
+        if last and (not steps or steps != list(range(steps[0], last + 1))):
+            raise CheckpointError(f"{path} must hold every step up to {last}, the checkpoint's,"
+                                  " once and in order")
+        for p in self.history:
+            if not math.isfinite(p.loss):
+                raise CheckpointError(f"{path}: every loss must be finite, got {p.loss} at step"
+                                      f" {p.step}")
+        if self.config.get("history", self.history_digest()) != self.history_digest():
+            raise CheckpointError(f"{path} must be of the run in {self.checkpoint}, got that of"
+                                  " another, or one that was changed")
+
+    def history_digest(self) -> str:
+        """Return the SHA-256 of the losses, by which a run recognises its history."""
+        losses = [(p.step, p.loss) for p in self.history]
+        return hashlib.sha256(repr(losses).encode()).hexdigest()
 
     def example(self, src: np.ndarray) -> tuple:
         """Return a batch of one source (1, T) and its right target."""
@@ -253,6 +289,18 @@ class Run:
                      seed=self.config["seed"])
         with replacing(self.metrics) as file:
             file.write((json.dumps(known | measured, indent=2) + "\n").encode())
+
+    def measured(self) -> dict:
+        """Return what metrics.json holds, {} if there is none; CheckpointError if it is damaged."""
+        try:
+            found = json.loads(self.metrics.read_bytes())
+            if not isinstance(found, dict):
+                raise ValueError(f"it must hold a dict, got {type(found).__name__}")
+        except FileNotFoundError:
+            return {}
+        except (ValueError, RecursionError) as error:
+            raise CheckpointError(f"{self.metrics} is not readable: {error}") from error
+        return found
 
     def decode(self, src: np.ndarray, max_len: int | None = None, *, beam: int = 1,
                alpha: float = 0.6) -> np.ndarray:

@@ -35,7 +35,9 @@ def decoded(line: bytes, path: str | Path, number: int) -> str:
 
 
 def read_bytes(path):
-    """All bytes of a file, unpacked if its name ends with .gz."""
+    """All bytes of a file, unpacked if its name ends with .gz; a device could have no end."""
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise ValueError(f"a text must be a regular file, got {path}")
     if path.suffix.lower() != ".gz":
         return path.read_bytes()
     try:

@@ -162,7 +162,8 @@ def train(model: Transformer, task: Task, *, steps: int, batch_size: int = 64,
     def until_solved():
         for s in training_steps(model, criterion, optimizer, lambda _: task.batch(batch_size, rng),
                                 rate_of, steps=steps, rng=rng, gradient=gradient, threads=threads):
-            progress = Progress(s.step, *map(float, s.scores), s.rate, s.seconds)
+            nats, accuracy = map(float, s.scores)
+            progress = Progress(s.step, nats, accuracy, s.rate, s.seconds)
             if s.step % AVERAGED_EVERY == 0 and validate_every:
                 recent.append(model.state_dict())
             if validate_every and (s.step % validate_every == 0 or s.step == steps):

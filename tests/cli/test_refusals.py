@@ -20,6 +20,8 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="pipes, limits and lo
 @pytest.mark.parametrize(("argv", "message"), [
     (["decode", "RUN", "1 2", "--beam", "2", "--alpha", "1e308"], "alpha must lie in [0, 100)"),
     (["decode", "RUN", "1 2", "--beam", "0"], "beam must be at least 1"),
+    (["decode", "RUN", "--beam", "-1"], "beam must be at least 1"),    # nothing is typed
+    (["translate", "RUN", "--alpha", "nan"], "alpha must lie in [0, 100), got alpha=nan"),
     (["train", "copy", "--d-model", "9" * 400, "--out", "OUT"], "too large"),
     (["train", "copy", "--d-model", "9" * 40, "--out", "OUT"], "needs about"),
     (["train", "copy", "--N", "1000000000", "--out", "OUT"], "training"),
@@ -29,6 +31,8 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="pipes, limits and lo
     *((["train", "copy", flag, "9" * 40, "--out", "OUT"], "training needs about")
       for flag in ("--batch-size", "--max-length")),
     (["train", "copy", "--out", "x" * 4000], "File name too long"),
+    (["train", "words", "--text", "/dev/zero", "--out", "OUT"], "must be a regular file, got /dev"),
+    (["train", "text", "--pairs", "/dev/zero", "--out", "OUT"], "must be a regular file, got /dev"),
     (["explore", "RUN", "1", "--out", "x" * 4000 + ".html"], "File name too long"),
     *((argv, "the name of what to write must be a path, got '")
       for argv in (["train", "copy", "--out", ""], ["export", "RUN", " ", "--to", "torch"],
@@ -147,3 +151,17 @@ def test_ctrl_c_while_the_options_are_read_is_an_interruption(monkeypatch, capsy
     monkeypatch.setattr("aiayn_course.cli.main.parsed", interrupted)
     assert main(["check"]) == 1
     assert capsys.readouterr().err == "aiayn-np: error: interrupted\n"
+
+
+def test_a_fault_of_the_program_is_one_line_and_a_traceback_for_who_asks(monkeypatch, capsys):
+    def faulty(argv):
+        raise KeyError("dtype")
+
+    monkeypatch.setattr("aiayn_np.cli.main.parsed", faulty)
+    monkeypatch.delenv("AIAYN_DEBUG", raising=False)
+    assert main(["check"]) == 1
+    assert capsys.readouterr().err == (
+        "aiayn-np: error: KeyError: 'dtype'; AIAYN_DEBUG=1 shows where\n")
+    monkeypatch.setenv("AIAYN_DEBUG", "1")
+    with pytest.raises(KeyError):
+        main(["check"])

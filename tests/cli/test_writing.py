@@ -1,6 +1,7 @@
 """Where commands write: what another program wrote is never replaced without --force."""
 
 import json
+import shutil
 
 import pytest
 from same_run import TINY
@@ -11,12 +12,20 @@ OLD = b"what was there before"
 
 
 @pytest.fixture
-def place(tmp_path, monkeypatch):
+def place(tmp_path, run, monkeypatch):
     """The folder that one is in, with files and folders of other programs."""
     monkeypatch.chdir(tmp_path)
     for name in ("thesis.pdf", "notes.txt", "table.csv.bak", "pictures/loss.png", "old/report.md"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes(OLD)
+    for name in ("photo.gif", "photo.png", "index.html", "package.json"):
+        (tmp_path / name).write_bytes(OLD)
+    (tmp_path / "names.csv").write_text("name\nann\n")
+    (tmp_path / "class" / "ann").mkdir(parents=True)
+    (tmp_path / "class" / "ann" / "01_softmax.py").write_text("pass\n")
+    (tmp_path / "link.png").symlink_to("photo.png")
+    (tmp_path / "nowhere.png").symlink_to("later.png")
+    (tmp_path / "model.png").symlink_to(run / "model.npz")
     return tmp_path
 
 
@@ -37,6 +46,17 @@ COMMANDS = [
     (["exercises", "old"], "old: is there already: choose another name"),
     (["export", "RUN", "old", "--to", "torch"], "old: is there already: choose another name"),
     (["import", "RUN", "--out", "old"], "is of no known format"),
+    (["animate", "copy", "--out", "photo.gif"], "got photo.gif, which is there already; --force"),
+    (["explore", "RUN", "1 2", "--out", "index.html"], "got index.html, which is there already"),
+    (["why", "RUN", "1 2", "--out", "photo.png"], "got photo.png, which is there already"),
+    (["why", "RUN", "1 2", "--out", "link.png"], "got link.png, which is there already"),
+    (["why", "RUN", "1 2", "--out", "nowhere.png"], "got nowhere.png, which is there already"),
+    (["grade", "class", "--csv", "names.csv"], "got names.csv, which is there already"),
+    (["grade", "class", "--gradescope", "package.json"], "got package.json, which is there"),
+    (["grade", "class", "--roster", "names.csv", "--csv", "names.csv", "--force"],
+     "--csv must be another file than names.csv, which is read"),
+    (["explore", "RUN", "1 2", "--out", "RUN/model.npz", "--force"], "must be another file than"),
+    (["why", "RUN", "1 2", "--out", "model.png", "--force"], "must be another file than"),
 ]
 
 
@@ -70,8 +90,10 @@ def test_force_replaces_no_run(run, capsys):
 @pytest.mark.slow
 def test_what_a_command_wrote_it_writes_again(tmp_path, run, monkeypatch, blank_pictures):
     monkeypatch.chdir(tmp_path)
+    copied = shutil.copytree(run, "copied")
     for _ in range(2):
-        assert main(["explore", str(run), "1 2", "--out", "new/page.html"]) == 0
+        assert main(["explore", copied, "1 2"]) == 0
+        assert main(["why", copied, "1 2"]) == 0
         assert main(["attend", str(run), "1 2", "--out", "pictures"]) == 0
         assert main(["figures", "variance", "--draw", "--out", "gallery"]) == 0
     assert main(["attend", str(run), "3 4", "--out", str(run)]) == 0   # a run: it has metrics.json

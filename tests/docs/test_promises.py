@@ -7,7 +7,7 @@ import sys
 import pytest
 from pages import ROOT, blocks
 
-from aiayn_np.cli.main import main
+from aiayn_course.cli.main import main
 
 SOLVED = re.compile(r"(\w+): solved after (\d+) steps, ([\d.]+)% of 2000 test sequences exact")
 RANGE = re.compile(r"(\d+) (?:to|到) (\d+)")

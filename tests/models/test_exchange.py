@@ -7,6 +7,7 @@ import json
 import shutil
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,6 +16,8 @@ from same_run import without_pictures
 from sentences import options
 
 from aiayn_course.cli.main import main
+from aiayn_np.interop import gpt2_format
+from aiayn_np.interop.folder_format import named
 from aiayn_np.runs.open import open_run
 from aiayn_np.text.extra import install_command
 
@@ -247,3 +250,18 @@ def test_a_missing_package_is_one_line_with_the_command_that_brings_it(
     assert main(["import", str(copied), "--out", str(copied.parent / "back")]) == 2
     assert line in capsys.readouterr().err
     assert [path.name for path in copied.parent.iterdir()] == ["copied"]
+
+
+def test_a_message_about_a_copy_names_the_folder_that_the_user_knows():
+    copy, original = Path("a/model.safetensors"), Path("marian/pytorch_model.bin")
+    assert named("a/model.safetensors: a must a", copy, original) == (
+        "marian/pytorch_model.bin: a must a")
+    assert named("a/config.json: a must a", copy, original) == "marian/config.json: a must a"
+    assert named("another a", copy, original) == "another a"
+
+
+def test_what_is_said_of_a_run_that_does_not_go_out_is_true_of_it(run, tmp_path, capsys):
+    with pytest.raises(ValueError, match=r"must be a GPT-2, .* got a run of the task llama$"):
+        gpt2_format.write(SimpleNamespace(task=SimpleNamespace(name="llama")), tmp_path)
+    assert main(["export", str(run), str(tmp_path / "out"), "--to", "marian"]) == 2
+    assert "must be post-norm, got a pre-norm one (--norm pre)" in capsys.readouterr().err

@@ -106,7 +106,7 @@ def test_the_size_of_a_batch_changes_no_translation(exported):
 REFUSED = [
     (dict(positions=LearnedPositionalEncoding), "has Sinusoidal.* at positions, got Learned"),
     (dict(encoder_layer=PreNormEncoderLayer, decoder_layer=PreNormDecoderLayer),
-     r"has Encoder\(norm=None\) at encoder, got Encoder\(\)"),
+     r"must be post-norm, got a pre-norm one"),
     (dict(d_k=5), r"d_k=4.* at encoder.layers.0.self_attention, got MultiHeadAttention\(d_k=5"),
     (dict(encoder_layer=layer_factory(activation=SiLU)), "got PositionwiseFeedForward"),
     (dict(attention=relative_attention), "attention, got RelativeAttention"),

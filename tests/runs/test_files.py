@@ -8,7 +8,7 @@ import pytest
 from aiayn_course import drawings
 from aiayn_course.data.number_words import write_number_words
 from aiayn_course.drawings import save_drawings
-from aiayn_np.files import new_folder, replacing
+from aiayn_np.files import made_folder, new_folder, parts_in, replacing
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="links, FIFOs and devices are POSIX")
 
@@ -102,3 +102,65 @@ def test_a_full_disk_leaves_old_data_and_drawings_as_they_were(tmp_path, monkeyp
     with pytest.raises(OSError, match="the file that was there is kept"):
         write(tmp_path)
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == dict.fromkeys(before, b"old")
+
+
+def filled(make, path, mine=None, fails=True):
+    """Write x/y into a folder that `make` makes, and as another program `mine` into it."""
+    with make(path) as folder:
+        if mine:
+            (path / mine).write_bytes(b"work")
+        if folder != path:
+            (folder / "x").mkdir()
+            (folder / "x" / "y").write_bytes(b"new")
+        if fails:
+            raise ZeroDivisionError
+
+
+def test_a_new_folder_that_fails_leaves_what_others_put_there(tmp_path):
+    """Only what the block wrote goes, and only the folders that were made for it."""
+    out, mine = tmp_path / "a" / "b", tmp_path / "mine"
+    mine.mkdir()
+    for path in (out, mine):
+        with pytest.raises(ZeroDivisionError):
+            filled(new_folder, path)
+    assert os.listdir(tmp_path) == ["mine"]
+    with pytest.raises(ZeroDivisionError):
+        filled(new_folder, out, "thesis.txt")
+    assert os.listdir(out) == ["thesis.txt"]
+
+
+def test_a_new_folder_moves_in_beside_what_came_meanwhile_and_replaces_nothing(tmp_path):
+    filled(new_folder, tmp_path / "a", "thesis.txt", fails=False)
+    assert sorted(os.listdir(tmp_path / "a")) == ["thesis.txt", "x"]
+    with pytest.raises(FileExistsError, match="choose another name"):
+        filled(new_folder, tmp_path / "b", "x", fails=False)
+    assert (tmp_path / "b" / "x").read_bytes() == b"work"
+    assert os.listdir(tmp_path / "b") == ["x"]
+
+
+def test_a_made_folder_goes_only_if_it_is_empty(tmp_path):
+    with pytest.raises(ZeroDivisionError):
+        filled(made_folder, tmp_path / "c" / "d")
+    assert os.listdir(tmp_path) == []
+    with pytest.raises(ZeroDivisionError):
+        filled(made_folder, tmp_path / "a" / "b", "kept")
+    assert os.listdir(tmp_path / "a" / "b") == ["kept"]
+
+
+def test_only_the_names_of_unfinished_files_are_known_as_such(tmp_path):
+    good = tmp_path / f".{'0a' * 8}.part"
+    for name in (".film.mkv.part", f".{'0A' * 8}.part", f".{'0a' * 7}.part", f"{'0a' * 8}.part"):
+        (tmp_path / name).touch()
+    (tmp_path / f".{'1b' * 8}.part").mkdir()
+    (tmp_path / f".{'2c' * 8}.part").symlink_to(good)
+    good.touch()
+    assert parts_in(tmp_path) == [good]
+
+
+def test_a_replaced_file_keeps_its_permissions(tmp_path):
+    path = tmp_path / "private"
+    path.write_bytes(b"old")
+    for mode in (0o600, 0o644, 0o640):
+        path.chmod(mode)
+        write(path)
+        assert path.stat().st_mode & 0o777 == mode

@@ -1,23 +1,29 @@
 """One folder, one training; and a checkpoint belongs to its vocabulary, its task and its model."""
 
+import json
 import os
+import signal
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from same_run import TINY
 from sentences import options
 
 from aiayn_course.cli.main import main
 from aiayn_np import CheckpointError, Transformer, load_checkpoint, save_checkpoint
+from aiayn_np.cli import train
 from aiayn_np.cli.train import free_folder
 from aiayn_np.runs.open import open_run
 from aiayn_np.runs.text_run import TextRun
 from aiayn_np.structure import structure
 from aiayn_np.text.measures import TextProgress
+from aiayn_np.training import loop
 from aiayn_np.variants.choices import CHOICES, keywords
 
 
@@ -37,7 +43,7 @@ def test_a_refused_request_leaves_no_folder_of_a_run(tmp_path, capsys, monkeypat
     assert main(["train", "text", "--pairs", "none", "--out", "runs/b"]) == 2
     assert main(["train", "copy", "--out", ""]) == 2
     assert "must be a path, got ''" in capsys.readouterr().err
-    assert os.listdir(tmp_path / "runs") == []
+    assert os.listdir(tmp_path) == []
 
 
 @pytest.mark.slow
@@ -45,6 +51,140 @@ def test_what_a_killed_process_left_is_removed_when_its_run_goes_on(copied, no_p
     (copied / ".0123456789abcdef.part").write_bytes(b"half")
     assert main(["train", "copy", "--resume", "--steps", "3", "--out", str(copied)]) == 0
     assert sorted(os.listdir(copied)) == ["history.csv", "metrics.json", "model.npz"]
+
+
+@pytest.mark.parametrize("resume", [["--resume"], ["--resume", "--seed", "3"], []])
+def test_what_is_not_the_programs_stays_whatever_is_refused(tmp_path, resume, capsys):
+    mine = [".film.mkv.part", ".0123456789abcdef.part/x", "history.csv"]
+    for name in mine:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(b"precious")
+    assert main(["train", "copy", *resume, "--out", str(tmp_path)]) == 2
+    assert all((tmp_path / name).read_bytes() == b"precious" for name in mine)
+
+
+def test_an_unfinished_file_stays_where_a_resumed_run_is_refused(copied, capsys):
+    part = copied / ".0123456789abcdef.part"
+    part.write_bytes(b"half")
+    assert main(["train", "copy", "--resume", "--seed", "3", "--out", str(copied)]) == 2
+    assert main(["train", "sort", "--resume", "--out", str(copied)]) == 2
+    assert part.exists()
+
+
+def test_what_the_user_put_into_a_new_folder_stays_when_its_training_fails(
+    tmp_path, monkeypatch, capsys
+):
+    def put(run):
+        (run.folder / "thesis.txt").write_bytes(b"work")
+        raise KeyboardInterrupt
+
+    out = tmp_path / "proj"
+    monkeypatch.setattr("aiayn_np.runs.run.Run.announcement", put)
+    assert main(["train", "copy", *TINY, "--out", str(out)]) == 1
+    assert os.listdir(out) == ["thesis.txt"]
+    (tmp_path / "empty").mkdir()
+    assert main(["train", "text", "--pairs", "nowhere", "--out", str(tmp_path / "empty")]) == 2
+    assert (tmp_path / "empty").is_dir()
+
+
+@pytest.mark.parametrize("again", [[*TINY, "--steps", "2"],
+                                   [*TINY, "--steps", "2", "--resume"]])
+@pytest.mark.parametrize("moved", [0, 1])
+def test_a_kill_in_the_first_save_keeps_no_command_out(
+    tmp_path, monkeypatch, capsys, no_pictures, again, moved
+):
+    """The process ends before the history takes its place, or before the checkpoint does."""
+    out, environment = tmp_path / "r", os.environ | {"PYTHONPATH": str(tmp_path)}
+    (tmp_path / "sitecustomize.py").write_text(
+        "import os, signal\nreplace, done = os.replace, []\n"
+        "def end(*paths):\n"
+        "    if '.part' in str(paths[0]):\n"
+        f"        if len(done) == {moved}: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "        done.append(0)\n"
+        "    replace(*paths)\n"
+        "os.replace = end\n")
+    command = ["train", "copy", *TINY, "--steps", "1", "--out", str(out)]
+    child = subprocess.run([sys.executable, "-m", "aiayn_np", *command], env=environment,
+                           capture_output=True)
+    assert child.returncode == -signal.SIGKILL
+    assert any(out.glob(".*.part"))
+    assert not (out / "model.npz").exists()
+    assert main(["train", "copy", *again, "--out", str(out)]) == 0
+    assert capsys.readouterr().err.count("ended before it saved anything: it begins again") == 1
+    assert sorted(os.listdir(out)) == ["history.csv", "metrics.json", "model.npz"]
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
+@pytest.mark.parametrize("moment", ["check_finite", "shared_run"])
+def test_what_a_batch_system_and_a_closed_terminal_send_ends_a_training_as_ctrl_c_does(
+    tmp_path, monkeypatch, capsys, name, moment
+):
+    """In a step the run is saved, and before the first step nothing is left."""
+    module = loop if moment == "check_finite" else train
+    original, number, calls = getattr(module, moment), getattr(signal, name), []
+
+    def send(*arguments):
+        calls.append(arguments)
+        if len(calls) == (4 if module is loop else 1):
+            signal.raise_signal(number)
+        return original(*arguments)
+
+    monkeypatch.setattr(module, moment, send)
+    before = signal.signal(number, signal.SIG_DFL)
+    try:
+        out = tmp_path / "r"
+        assert main(["train", "copy", *TINY, "--steps", "9", "--out", str(out)]) == 1
+        assert signal.getsignal(number) == signal.SIG_DFL
+    finally:
+        signal.signal(number, before)
+    err = capsys.readouterr().err
+    if module is loop:
+        assert "interrupted after step 4; go on with" in err
+        assert open_run(out).optimizer.t == 4
+    else:
+        assert err == "aiayn-np: error: interrupted\n"
+        assert not out.exists()
+
+
+def test_a_signal_that_is_ignored_stays_ignored():
+    """`nohup` lets a training go on when its terminal closes."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with train.ended_by_signals():
+            assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def test_of_two_trainings_in_one_folder_the_later_to_save_ends(copied, capsys, monkeypatch):
+    """The checkpoint is that of the first, and so is the history."""
+    resume = ["train", "copy", "--resume", "--out", str(copied), "--steps"]
+    check, other = loop.check_finite, []
+
+    def let_another_save(step, *rest):
+        check(step, *rest)
+        if not other:
+            other.append(open_run(copied))
+            other[0].load_history()
+            other[0].history += [replace(other[0].history[-1], step=7)]
+            other[0].optimizer.t = 7
+            other[0].save()
+
+    monkeypatch.setattr(loop, "check_finite", let_another_save)
+    assert main([*resume, "4"]) == 1
+    err = capsys.readouterr().err.splitlines()[-1]
+    assert "model.npz must be as this training left it, at step 2, but it is at step 7" in err
+    assert open_run(copied).optimizer.t == 7
+    assert (copied / "history.csv").read_bytes() == other[0].history_csv()
+
+
+def test_a_killed_training_is_told_where_the_next_free_name_is_taken(tmp_path, capsys):
+    folder = tmp_path / "copy"
+    folder.mkdir()
+    (folder / ".0123456789abcdef.part").touch()
+    assert free_folder(folder).name == "copy-2"
+    assert f"begin it again: aiayn-np train copy --out {folder} --resume" in (
+        capsys.readouterr().err)
 
 
 @pytest.mark.slow
@@ -130,6 +270,104 @@ def test_a_history_that_cannot_be_is_refused(copied, capsys):
         (copied / "history.csv").write_bytes(content)
         assert main(resume) == 2, content
         assert "history.csv" in capsys.readouterr().err
+
+
+def lines_of(path):
+    return path.read_bytes().splitlines(keepends=True)
+
+
+def test_a_history_with_a_hole_a_doubled_row_nan_or_of_another_run_is_refused(
+    copied, tmp_path, capsys, no_pictures
+):
+    path, other = copied / "history.csv", tmp_path / "other"
+    head, one, two = lines_of(path)
+    assert main(["train", "copy", *TINY, "--seed", "9", "--steps", "2", "--out", str(other)]) == 0
+    rest = two[two.index(b",", 2):]
+    for content, said in (([head, one], "every step"), ([head, one, one, two], "every step"),
+                          ([head, two, one], "every step"), ([head, one, b"2,nan" + rest], "nan"),
+                          (lines_of(other / "history.csv"), "of another")):
+        path.write_bytes(b"".join(content))
+        assert main(["train", "copy", "--resume", "--out", str(copied), "--steps", "3"]) == 2
+        err = capsys.readouterr().err.splitlines()[-1]
+        assert said in err
+        assert str(path) in err
+
+
+def test_a_history_that_is_missing_is_told(copied, capsys, no_pictures):
+    (copied / "history.csv").unlink()
+    assert main(["train", "copy", "--resume", "--out", str(copied), "--steps", "3"]) == 0
+    assert "has no history.csv: it begins at step 3\n" in capsys.readouterr().err
+
+
+def changed(folder, change):
+    """Write the checkpoint of a run again, after `change` of its header and its arrays."""
+    with np.load(folder / "model.npz") as file:
+        arrays = dict(file)
+    header = json.loads(arrays.pop("header").tobytes())
+    change(header, arrays)
+    text = np.frombuffer(json.dumps(header).encode(), np.uint8)
+    np.savez(folder / "model.npz", header=text, **arrays)
+
+
+def update(**values):
+    return lambda header, _: header["config"].update(values)
+
+
+def spoil(value, prefix):
+    def change(_, arrays):
+        name = next(name for name in arrays if name.startswith(prefix))
+        arrays[name].flat[0] = value
+
+    return change
+
+
+def larger(**sizes):
+    return lambda header, _: header["config"]["model"].update(sizes)
+
+
+@pytest.mark.parametrize(("change", "code", "said"), [
+    (spoil(np.nan, "model/"), 1, "src_embedding.E must be finite"),
+    (spoil(np.inf, "model/"), 1, "src_embedding.E must be finite"),
+    (larger(N=10**7), 2, "must describe a model that fits into the file, got N=10000000"),
+    (larger(d_model=20000), 2, "must describe a model that fits into the file"),
+    (larger(max_len=10**10), 2, "must describe a model that fits into the file"),
+    (larger(N="two"), 2, "N must be an integer"),
+    (update(files="/etc/passwd"), 2, "files must not be '/etc/passwd'"),
+    (update(examples=[5]), 2, "examples must hold texts, got 5"),
+    (update(train=[]), 2, "train must not be []"),
+    (update(note="x" * 17_000_000), 2, "must have a header of at most 16,777,216 bytes"),
+    (lambda header, _: header["rng"]["state"].update(state=-1), 2, "does not fit"),
+])
+@pytest.mark.parametrize("argv", [["decode", "RUN", "1 2"], ["explore", "RUN", "1 2"],
+                                  ["export", "RUN", "OUT", "--to", "torch"],
+                                  ["train", "copy", "--resume", "--steps", "3", "--out", "RUN"]])
+def test_a_damaged_checkpoint_is_one_line_that_names_it(
+    copied, tmp_path, capsys, argv, change, code, said
+):
+    changed(copied, change)
+    words = {"RUN": str(copied), "OUT": str(tmp_path / "out")}
+    assert main([words.get(word, word) for word in argv]) == code
+    err = capsys.readouterr().err
+    assert said in err
+    assert str(copied / "model.npz") in err
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("content", [b'{"a": "', b"\xff", b"[1]", b"[" * 100_000])
+def test_damaged_metrics_are_named(copied, capsys, content):
+    (copied / "metrics.json").write_bytes(content)
+    assert main(["explore", str(copied), "1 2"]) == 2
+    assert f"{copied / 'metrics.json'} is not readable: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("option", ["norm", "attention", "positions"])
+def test_no_variant_is_too_large_for_its_own_file(option, tmp_path, no_pictures):
+    """The bound on the size that a config may ask for refuses no run that was trained."""
+    for name in CHOICES[option]:
+        out = tmp_path / name
+        argv = ["train", "copy", *TINY, "--steps", "1", f"--{option}", name, "--out", str(out)]
+        assert main(argv) == 0
+        open_run(out)
 
 
 @pytest.mark.slow
