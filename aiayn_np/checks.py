@@ -12,6 +12,7 @@ import numpy as np
 
 FLOATS = "fdD"  # float32, float64, and complex128 for the gradient check
 DTYPES = frozenset(map(np.dtype, FLOATS))
+PLAIN = {np.ndarray}  # classes of arrays that are taken; of np.matrix `*` is another product
 LARGEST = 2**31 - 1  # of a size: a C int, such as BLAS takes
 
 
@@ -82,7 +83,7 @@ def check_layer_options(d_model, d_ff, h, d_k, d_v, P_drop, rng):
 
 def check_array(name, x, *, last=None, parameter=None, min_ndim=1):
     """A float array; `last=("d_in", 8)` fixes its last axis, `parameter` its dtype."""
-    if type(x) is not np.ndarray:                    # `*` of np.matrix is another product
+    if type(x) not in PLAIN:
         raise TypeError(f"{name} must be a numpy array of floats, got {type(x).__name__}")
     if x.dtype.char not in FLOATS:
         raise TypeError(f"{name} must be float32 or float64, got {x.dtype}")
@@ -112,8 +113,8 @@ def check_same_dtype(**arrays):
 
 def check_gradient(grad, y_shape, y_dtype, name="grad_y"):
     """The gradient handed to a backward has exactly the shape and dtype of the forward's result."""
-    if type(grad) is not np.ndarray or grad.dtype.char not in FLOATS:
-        got = grad.dtype if type(grad) is np.ndarray else type(grad).__name__
+    if type(grad) not in PLAIN or grad.dtype.char not in FLOATS:
+        got = grad.dtype if type(grad) in PLAIN else type(grad).__name__
         raise TypeError(f"{name} must be a numpy array of floats, got {got}")
     if grad.shape != y_shape:
         raise ValueError(f"{name} must have the shape of y, {y_shape}, got {grad.shape}")
@@ -124,7 +125,7 @@ def check_gradient(grad, y_shape, y_dtype, name="grad_y"):
 def check_same_shape(x, y, names):
     """Two arrays of one shape, as in a residual sum (where broadcasting would hide a mistake)."""
     for name, array in zip(names, (x, y)):
-        if type(array) is not np.ndarray or array.dtype not in DTYPES:
+        if type(array) not in PLAIN or array.dtype not in DTYPES:
             check_array(name, array)
     if x.shape != y.shape:
         raise ValueError(f"{names[0]} and {names[1]} must have one shape, got {x.shape}, {y.shape}")
@@ -186,7 +187,7 @@ def check_attention_shapes(Q, K, V, names=("Q", "K", "V"), *, last=None, paramet
     """Q (..., T_q, d_k), K (..., T_k, d_k), V (..., T_k, d_v); `last` and `parameter` as above."""
     dtypes = DTYPES if parameter is None else {parameter.value.dtype}
     for name, x in zip(names, (Q, K, V)):
-        plain = type(x) is np.ndarray and x.dtype in dtypes and x.ndim > 1 and x.shape[-1]
+        plain = type(x) in PLAIN and x.dtype in dtypes and x.ndim > 1 and x.shape[-1]
         if not plain or (last is not None and x.shape[-1] != last[1]):     # check_array says why
             check_array(name, x, last=last, parameter=parameter, min_ndim=2)
     if not Q.dtype == K.dtype == V.dtype:
@@ -208,8 +209,8 @@ def check_mask(allowed, scores_shape):
     """A boolean mask that NumPy cannot broadcast to the wrong axes of the scores."""
     if allowed is None:
         return
-    if type(allowed) is not np.ndarray or allowed.dtype != bool:
-        got = allowed.dtype if type(allowed) is np.ndarray else type(allowed).__name__
+    if type(allowed) not in PLAIN or allowed.dtype != bool:
+        got = allowed.dtype if type(allowed) in PLAIN else type(allowed).__name__
         raise TypeError(f"allowed must be a boolean array, True = may attend, got {got}")
     if allowed.shape == scores_shape[-2:]:
         return

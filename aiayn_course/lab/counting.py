@@ -9,6 +9,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
+from aiayn_np.checks import PLAIN
+
 
 class Counting(np.ndarray):
     """An array that adds to `total` the multiply-adds of every matrix product that it is part of.
@@ -34,6 +36,9 @@ class Counting(np.ndarray):
     def __array_function__(self, func, types, args, options):
         y = super().__array_function__(func, types, args, options)
         return follow(y, args[0] if isinstance(args[0], list) else args, 0)
+
+
+PLAIN.add(Counting)  # the layers take it: its numbers are those of a plain array
 
 
 def follow(y, sources, product):
