@@ -24,6 +24,13 @@ Read it beside the paper, in this order:
     exercises/                               write it yourself, and be told what is wrong
 """
 
+import warnings  # isort: skip
+
+# Apple's BLAS, and some builds of OpenBLAS, raise these flags although a product is right. Only the
+# products of this library are meant: training looks at their numbers, and a nan stays one.
+warnings.filterwarnings("ignore", "(divide by zero|overflow|invalid value) encountered in matmul",
+                        RuntimeWarning, module=r"aiayn_np\.")
+
 from .module import Cache, Module, Parameter  # isort: skip
 from .softmax import Softmax
 from .masking import Mask, causal, not_padding
