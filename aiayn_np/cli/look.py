@@ -1,6 +1,7 @@
 """The commands that look at a trained model: `decode`, `attend`, `trace` and `explore`."""
 
 import re
+import shlex
 
 from .common import UsageError, add_beam, add_run, lines_of_stdin, note, opened, sequences
 from .writing import add_out, check_file, check_folder, make_writable
@@ -98,6 +99,6 @@ def explore_command(args):
         print(write_live_page(run, path, sources, title=args.title, lessons=args.lessons))
         note("open it in a browser")
     except NotRunnable as error:
-        raise UsageError(f"no page can run this model: {error}; `aiayn-np attend {args.run}` draws"
-                         " its attention") from None
+        raise UsageError(f"no page can run this model: {error}; `{shlex.join(['aiayn-np', 'attend', str(args.run)])}`"
+                         " draws its attention") from None
     return 0

@@ -159,10 +159,14 @@ def test_a_copy_of_the_package_alone_says_what_is_missing(tmp_path, monkeypatch,
 
 def test_without_jupyter_a_note_says_how_to_get_it(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr("importlib.metadata.requires",
+                        lambda name: ['jupyter>=1.1; extra == "notebooks"'])
     monkeypatch.chdir(tmp_path)
-    assert main(["exercises", str(tmp_path / "out")]) == 0
+    out = tmp_path / "my course"
+    assert main(["exercises", str(out)]) == 0
     begin, install = capsys.readouterr().err.splitlines()
-    assert begin.startswith(f"begin with {tmp_path / 'out' / 'README.md'}; ")
+    assert begin.startswith(f"begin with {out / 'README.md'}; ")
+    assert f"jupyter lab '{out}'" in begin
     assert re.search(r"pip install .*'jupyter>=", install)
 
 
