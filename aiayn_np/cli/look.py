@@ -3,7 +3,16 @@
 import re
 import shlex
 
-from .common import UsageError, add_beam, add_run, lines_of_stdin, note, opened, sequences
+from .common import (
+    UsageError,
+    add_beam,
+    add_run,
+    in_the_run,
+    lines_of_stdin,
+    note,
+    opened,
+    sequences,
+)
 from .writing import add_out, check_file, check_folder, make_writable
 
 
@@ -67,7 +76,8 @@ def attend_command(args):
     src = source_of(run, " ".join(args.symbol))
     folder = args.out or args.run / "attend"
     check_folder(folder, "metrics.json", "*attention_*.png", force=args.force)
-    make_writable(folder)
+    with in_the_run(args.out):
+        make_writable(folder)
     prefix = re.sub(r"\W+", "_", f"{run.task.name} {run.task.text(src[0])}")[:60].strip("_") + "_"
     for path in run.draw_attention(src, folder, prefix):
         print(path)
@@ -94,7 +104,8 @@ def explore_command(args):
     sources = ([source_of(run, text) for text in args.sequence]
                or most_telling_first(run, run.test_sources(20)))
     path = args.out or args.run / "explore.html"
-    check_file("--out", path, ".html", ".htm", force=args.force)
+    with in_the_run(args.out):
+        check_file("--out", path, ".html", ".htm", force=args.force)
     try:
         print(write_live_page(run, path, sources, title=args.title, lessons=args.lessons))
         note("open it in a browser")
