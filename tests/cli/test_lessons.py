@@ -188,6 +188,15 @@ def test_figures_are_drawn_of_what_was_measured(tmp_path, monkeypatch):
     assert (tmp_path / "variance.png").stat().st_size > 10_000
 
 
+def test_in_a_clone_no_committed_figure_is_replaced(tmp_path, monkeypatch, blank_pictures):
+    (tmp_path / "figures").mkdir()
+    (tmp_path / "figures" / "variance.json").write_text("committed")
+    monkeypatch.chdir(tmp_path)
+    assert main(["figures", "variance", "--draw"]) == 0
+    assert (tmp_path / "figures" / "variance.json").read_text() == "committed"
+    assert (tmp_path / "figures-here" / "variance.json").is_file()
+
+
 # ---- the pages that lessons open ---------------------------------------------------------------
 
 
