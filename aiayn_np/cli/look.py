@@ -110,6 +110,6 @@ def explore_command(args):
         print(write_live_page(run, path, sources, title=args.title, lessons=args.lessons))
         note("open it in a browser")
     except NotRunnable as error:
-        raise UsageError(f"no page can run this model: {error}; `{shlex.join(['aiayn-np', 'attend', str(args.run)])}`"
-                         " draws its attention") from None
+        raise UsageError(f"no page can run this model: {error}; `aiayn-np attend"
+                         f" {shlex.quote(str(args.run))}` draws its attention") from None
     return 0
