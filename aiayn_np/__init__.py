@@ -21,6 +21,8 @@ Read it beside the paper, in this order:
     variants/                                other scores, positions, norms, layers, models
 """
 
+import warnings
+
 from .module import Cache, Module, Parameter  # isort: skip
 from .softmax import Softmax
 from .masking import Mask, causal, not_padding
@@ -59,6 +61,11 @@ from .plotting.figures import (
     plot_loss,
     plot_positional_encoding,
 )
+
+# Apple's BLAS, and some builds of OpenBLAS, raise these flags although a product is right. Only the
+# products of this library are meant: training looks at their numbers, and a nan stays one.
+warnings.filterwarnings("ignore", "(divide by zero|overflow|invalid value) encountered in matmul",
+                        RuntimeWarning, module=r"aiayn_np\.")
 
 __all__ = [
     "Adam", "AddNorm", "Cache", "CheckpointError", "CopyTask", "Decoder", "DecoderLayer",

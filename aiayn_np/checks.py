@@ -12,7 +12,7 @@ import numpy as np
 
 FLOATS = "fdD"  # float32, float64, and complex128 for the gradient check
 DTYPES = frozenset(map(np.dtype, FLOATS))
-PLAIN = {np.ndarray}  # classes of arrays that are taken; of np.matrix `*` is another product
+PLAIN: set[type] = {np.ndarray}  # what a layer takes; of np.matrix `*` is another product
 LARGEST = 2**31 - 1  # of a size: a C int, such as BLAS takes
 
 

@@ -1,6 +1,8 @@
 """The command `explore`: a page that runs a trained model in the browser."""
 
-from aiayn_np.cli.common import UsageError, add_run, note, opened
+import shlex
+
+from aiayn_np.cli.common import UsageError, add_run, in_the_run, note, opened
 from aiayn_np.cli.look import source_of
 from aiayn_np.cli.writing import add_out, check_file
 
@@ -26,12 +28,13 @@ def explore_command(args):
     sources = ([source_of(run, text) for text in args.sequence]
                or most_telling_first(run, run.test_sources(20)))
     path = args.out or args.run / "explore.html"
-    check_file("--out", path, ".html", ".htm", force=args.force, own=args.out is None,
-               inputs=[args.run / name for name in run.files])
+    with in_the_run(args.out):
+        check_file("--out", path, ".html", ".htm", force=args.force, own=args.out is None,
+                   inputs=[args.run / name for name in run.files])
     try:
         print(write_live_page(run, path, sources, title=args.title, lessons=args.lessons))
         note("open it in a browser")
     except NotRunnable as error:
-        raise UsageError(f"no page can run this model: {error}; `aiayn-np attend {args.run}` draws"
-                         " its attention") from None
+        raise UsageError(f"no page can run this model: {error}; `aiayn-np attend"
+                         f" {shlex.quote(str(args.run))}` draws its attention") from None
     return 0

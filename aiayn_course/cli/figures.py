@@ -15,7 +15,8 @@ from .lessons import shipped
 def add_figures_options(parser):
     """Add the options of `figures`."""
     parser.add_argument("name", nargs="*", help="of the figure; none: all of them")
-    add_out(parser, "--out", "folder (default: figures)", default=Path("figures"))
+    add_out(parser, "--out", "folder (default: figures-here; the project's own are in figures)",
+            default=Path("figures-here"))
     parser.add_argument("--draw", action="store_true",
                         help="draw what was measured for the project's gallery, and measure"
                              " nothing")

@@ -10,9 +10,9 @@ import posixpath
 import re
 import shlex
 import tempfile
-from importlib.metadata import version
 from pathlib import Path
 
+from aiayn_np import __version__
 from aiayn_np.cli.common import UsageError, note
 from aiayn_np.cli.writing import new_path
 from aiayn_np.files import new_folder
@@ -74,7 +74,7 @@ def lessons_command(args):
     if not args.teacher:
         wheel = shlex.join(["pip", "wheel", "--no-deps", "--wheel-dir", str(args.folder),
                             str(REPOSITORY)])
-        copied = f"aiayn_np-{version('aiayn-np')}-py3-none-any.whl"
+        copied = f"aiayn_np-{__version__}-py3-none-any.whl"
         note(BESIDE[language].format(copied if DATA.is_dir() else wheel))
     return written
 
@@ -218,7 +218,7 @@ def write_out(files, path, language, pages=False):
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_bytes(content)
     print(path)
-    note(OPEN[language].format(path / "README.md", path))
+    note(OPEN[language].format(path / "README.md", shlex.quote(str(path))))
     if importlib.util.find_spec("jupyter_core") is None:
         note("note: Jupyter, which opens notebooks, is not installed:"
              f" {install_command('notebooks')}")

@@ -24,7 +24,7 @@ COMMANDS = (  # name, function, its options, what it does, examples
   aiayn-np zoo 3 --train                            # what a model learns with this bug"""),
     ("figures", figures.figures_command, figures.add_figures_options,
      "measure the paper's claims and draw what was found", """
-  aiayn-np figures variance
+  aiayn-np figures variance                         # into figures-here
   aiayn-np figures --draw --out gallery             # all, of what was measured before"""),
     ("grade", grade.grade_command, grade.add_grade_options,
      "check a folder of students' answers", """

@@ -1,5 +1,6 @@
 """Helpers of all commands: refusing a request, reporting, opening a run."""
 
+import contextlib
 import difflib
 import functools
 import sys
@@ -92,6 +93,17 @@ def opened_as(folder, command, what):
         raise UsageError(f"{folder} must be {what}, got a run of {run.task.name}, which is for"
                          f" aiayn-np {run.command}")
     return run
+
+
+@contextlib.contextmanager
+def in_the_run(out):
+    """Say of a folder that cannot be written to that --out writes elsewhere, where it is None."""
+    try:
+        yield
+    except OSError as error:
+        if out is None:
+            error.strerror = f"{error.strerror}; --out writes elsewhere"
+        raise
 
 
 def tell(line):

@@ -5,7 +5,16 @@ from typing import Any
 
 import numpy as np
 
-from .common import UsageError, add_beam, add_run, lines_of_stdin, note, opened, sequences
+from .common import (
+    UsageError,
+    add_beam,
+    add_run,
+    in_the_run,
+    lines_of_stdin,
+    note,
+    opened,
+    sequences,
+)
 from .writing import add_out, check_folder, make_writable
 
 
@@ -57,7 +66,8 @@ def attend_command(args):
     src = source_of(run, " ".join(args.symbol))
     folder = args.out or args.run / "attend"
     check_folder(folder, "metrics.json", "*attention_*.png", force=args.force)
-    make_writable(folder)
+    with in_the_run(args.out):
+        make_writable(folder)
     prefix = re.sub(r"\W+", "_", f"{run.task.name} {run.task.text(src[0])}")[:60].strip("_") + "_"
     for path in run.draw_attention(src, folder, prefix):
         print(path)

@@ -62,6 +62,10 @@ NOT_FOR: dict[str, tuple] = {  # task -> options that it does not have
     "text": ("--steps", "--symbols", "--batch-size", *ONLY_WORDS),
     "words": ("--symbols", "--attention", *ONLY_TEXT),
 } | dict.fromkeys(TASKS, (*ONLY_TEXT, *ONLY_WORDS, "--vocab-size"))
+INSTEAD: dict[str, dict] = {  # task -> {option that it does not have: the one that it has for it}
+    "text": {"--steps": "--epochs", "--batch-size": "--tokens", "--text": "--pairs"},
+    "words": {"--epochs": "--steps", "--tokens": "--batch-size", "--pairs": "--text"},
+} | {task: {"--epochs": "--steps", "--tokens": "--batch-size"} for task in TASKS}
 LATER = ("--steps", "--epochs", "--accumulate")  # may be given again with --resume
 
 
@@ -101,8 +105,17 @@ def add_group(parser, title, options):
     """Add options with their defaults as a group of the help; return the group."""
     group = parser.add_argument_group(title)
     for flag, kind, default, what in options:
-        add_option(group, flag, kind, f"{what} (default: {default})")
+        add_option(group, flag, kind, f"{what} (default: {default}{lacking(flag)})")
     return group
+
+
+def lacking(flag):
+    """Return the part of the help of an option that names the tasks without it, or ""."""
+    without = [task for task, flags in NOT_FOR.items() if flag in flags]
+    having = [task for task in without if flag in INSTEAD[task]]
+    rest = [task for task in without if task not in having]
+    instead = [f"; {task} has {INSTEAD[task][flag]}" for task in having]
+    return "".join(instead) + (f"; not for {' and '.join(rest)}" if rest else "")
 
 
 def add_text_options(parser):
@@ -132,8 +145,17 @@ def given_options(args):
     given = {flag: value for flag, value in values.items() if value is not None}
     for flag in given:
         if flag in NOT_FOR[args.task]:
-            raise UsageError(f"{flag} is no option of the task {args.task}")
+            raise UsageError(f"{flag} is no option of the task {args.task};"
+                             f" {other(flag, args.task)}")
     return given
+
+
+def other(flag, task):
+    """Return what a task has instead of an option, or else which tasks have that option."""
+    if flag in INSTEAD[task]:
+        return f"it has {INSTEAD[task][flag]}"
+    having = [name for name, flags in NOT_FOR.items() if flag not in flags]
+    return f"it is for {', '.join(having)}"
 
 
 def name_of(flag):

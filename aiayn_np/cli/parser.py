@@ -4,6 +4,7 @@ import argparse
 import functools
 import re
 import sys
+import textwrap
 
 from .. import __version__
 from ..checks import one_line
@@ -76,11 +77,34 @@ COMMANDS = [  # name, function, its options, what it does, examples
 ]
 
 
+class Shape(argparse.RawDescriptionHelpFormatter):
+    """Help in which a long line of text, or of an example, goes on in the next."""
+
+    def _fill_text(self, text, width, indent):
+        lines = [line for long in text.splitlines()
+                 for line in ([long] if len(indent + long) <= width else
+                              folded(long, width - len(indent)))]
+        return "".join(f"{indent}{line}\n" for line in lines)
+
+
+def folded(line, width):
+    """Return a long line as several. Of an example they can be copied: the comment stands below."""
+    if not line.startswith("  "):
+        return textwrap.wrap(line, width)
+    command, _, comment = line.partition("  # ")
+    whole = re.sub(r'"[^"]*"', lambda quoted: quoted[0].replace(" ", "\0"), command.strip())
+    parts = textwrap.wrap(whole, width - 4, subsequent_indent="  ", break_long_words=False,
+                          break_on_hyphens=False)
+    lines = " \\\n".join(parts).replace("\0", " ").split("\n")
+    remarks = [f"  # {remark}" for remark in textwrap.wrap(comment, width - 6)]
+    return [f"  {part}" for part in lines + remarks]
+
+
 class Parser(argparse.ArgumentParser):
     """A parser that abbreviates nothing, and says in one line what is wrong."""
 
     def __init__(self, **options):
-        shape = functools.partial(argparse.RawDescriptionHelpFormatter, max_help_position=26)
+        shape = functools.partial(Shape, max_help_position=26)
         super().__init__(allow_abbrev=False, formatter_class=shape, **options)
 
     def error(self, message):

@@ -115,7 +115,7 @@ def free_folder(folder):
         with contextlib.suppress(FileExistsError):
             other.mkdir()
             return other
-        go_on = f"aiayn-np train {folder.name} --out {other} --resume"
+        go_on = f"aiayn-np train {folder.name} --out {shlex.quote(str(other))} --resume"
         if (other / "model.npz").exists() and not (other / "metrics.json").exists():
             note(f"{other} holds a training that did not end; to go on with it: {go_on}")
         elif ended_early(other):
@@ -139,7 +139,7 @@ def trained(run, args):
     if ranks.rank == 0:
         print(*lines, sep="\n")
         print(f"\nIn {run.folder}:", ", ".join([*run.files, *(path.name for path in paths)]))
-        print(f"To try it out in a browser: aiayn-np explore {run.folder}")
+        print(f"To try it out in a browser: aiayn-np explore {shlex.quote(str(run.folder))}")
     return 0
 
 

@@ -4,7 +4,8 @@ import textwrap
 
 import numpy as np
 
-from .common import UsageError, nearest, opened
+from ..files import NO_ROOM, reason_of
+from .common import UsageError, in_the_run, nearest, note, opened
 from .look import add_sequence, source_of
 from .writing import add_out, check_file
 
@@ -28,14 +29,14 @@ def add_why_options(parser):
 
 def why_command(args):
     """Print the shares of each written word and what replacing tells, and draw the shares."""
-    from ..plotting.figures import plot_signed, save_figure
+    from ..plotting.figures import plot_signed
     from ..reading import replaced, shares
 
     run = opened(args.run)
     src = source_of(run, " ".join(args.symbol))
-    path = args.out or args.run / "why.png"
-    check_file("--out", path, ".png", force=args.force, own=args.out is None,
-               inputs=[args.run / name for name in run.files])
+    if args.out is not None:
+        check_file("--out", args.out, ".png", force=args.force,
+                   inputs=[args.run / name for name in run.files])
     model, task = run.trained(), run.task
     _, (tgt,), out = run.answered(src)
     source, target = run.source_tokens(src), task.tokens(tgt)
@@ -72,9 +73,27 @@ def why_command(args):
                       value="share", rows="word that is written",
                       columns="tokens of the source, then what was written before",
                       title=f"What each word was made of: {task.text(src[0])}")
-    save_figure(fig, path, dpi=120)
-    print(path)
+    save(fig, args)
     return 0
+
+
+def save(fig, args):
+    """Write the picture, and print its path; a run that cannot be written to gets a note.
+
+    The table is printed by then, and is the greater part of the answer.
+    """
+    from ..plotting.figures import save_figure
+
+    path = args.out or args.run / "why.png"
+    try:
+        with in_the_run(args.out):
+            check_file("--out", path, ".png", force=args.force)
+        save_figure(fig, path, dpi=120)
+        print(path)
+    except OSError as error:
+        if args.out is not None or error.errno in NO_ROOM:
+            raise
+        note(f"note: the picture was not written: {reason_of(error)}")
 
 
 def table(rows, biases):

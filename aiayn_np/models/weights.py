@@ -9,6 +9,7 @@ Then the model is built without drawing values, and each Parameter gets its tens
 import contextlib
 import json
 import math
+import shlex
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -127,7 +128,7 @@ class File:
         folder = self.path.parent
         return "" if not (folder / "pytorch_model.bin").is_file() else (
             "; pytorch_model.bin is a pickle, which is not opened: with PyTorch installed,"
-            f" aiayn-np import {folder} --convert --out RUN writes {FILE}")
+            f" aiayn-np import {shlex.quote(str(folder))} --convert --out RUN writes {FILE}")
 
     def read(self, name: str) -> np.ndarray:
         """Read a tensor into a writable float array; raise CheckpointError if it is not finite."""

@@ -8,6 +8,7 @@ map has its numbers in its cells. matplotlib is imported when something is drawn
 
 import functools
 import io
+import os
 import sys
 import unicodedata
 import warnings
@@ -105,13 +106,17 @@ def with_fall_backs(fig):
 def load_matplotlib() -> ModuleType:
     """Import matplotlib and return it.
 
-    The commands do not heed a matplotlibrc: with another font, or with a LaTeX that is missing,
-    their pictures would be others, or none.
+    The commands heed neither MPLBACKEND nor a matplotlibrc. They write files, which needs Agg: a
+    notebook hands its own backend on to them, and matplotlib would end if that is not installed.
+    With another font, or with a LaTeX that is missing, their pictures would be others, or none.
     """
-    first = "matplotlib" not in sys.modules
+    command = "aiayn_np.cli.main" in sys.modules and "IPython" not in sys.modules
+    ours = command and "matplotlib" not in sys.modules
+    if ours:
+        os.environ["MPLBACKEND"] = "agg"
     import matplotlib
 
-    if first and "aiayn_np.cli.main" in sys.modules and "IPython" not in sys.modules:
+    if ours:
         matplotlib.rcdefaults()
     return matplotlib
 

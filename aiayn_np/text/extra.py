@@ -1,8 +1,12 @@
 """Imports of packages that only an extra installs, made when they are needed."""
 
 import importlib
+import shlex
 from importlib import metadata
+from pathlib import Path
 from typing import Any
+
+REPOSITORY = Path(__file__).parents[2]
 
 
 def extra(name: str, of: str = 'text') -> Any:
@@ -18,8 +22,14 @@ def extra(name: str, of: str = 'text') -> Any:
 
 
 def install_command(of: str) -> str:
-    """Return the command that installs the packages of an extra: aiayn-np stands in no index."""
+    """Return the command that installs the packages of an extra: aiayn-np stands in no index.
+
+    A copy of the repository that is not installed has no list of them: pip then installs it too.
+    """
     mark = f'extra == "{of}"'
-    needs = [need.partition(";") for need in metadata.requires("aiayn-np") or ()]
+    try:
+        needs = [need.partition(";") for need in metadata.requires("aiayn-np") or ()]
+    except metadata.PackageNotFoundError:
+        return shlex.join(["pip", "install", "-e", f"{REPOSITORY}[{of}]"])
     named = [repr(name) for name, _, when in needs if mark in when.replace("'", '"')]
     return f"pip install {' '.join(named)}"

@@ -14,14 +14,15 @@ HELD_OUT, SHARE = 1000, 0.02  # the most pairs to hold out, and the largest shar
 def read_lines(path: str | Path) -> list[str]:
     """Read lines of a file of UTF-8 text, plain or .gz, without their ends.
 
-    Only a line feed ends a line. Text may hold other characters that Unicode calls line separators,
-    and with these two files could get out of step.
+    Only a line feed ends a line, or a carriage return in a file without any line feed. Text may
+    hold other characters that Unicode calls line separators, and a stray carriage return: with
+    these two files could get out of step.
 
     Raises OSError, and ValueError with file and line for text that is not UTF-8.
     """
     data = read_bytes(Path(path)).removeprefix(MARK)
-    lines = data.split(b"\n")
-    lines = lines if lines[-1] else lines[:-1]                         # after the last line feed
+    lines = data.split(b"\n" if b"\n" in data else b"\r")
+    lines = lines if lines[-1] else lines[:-1]                         # after the last end
     return [decoded(line, path, number) for number, line in enumerate(lines, 1)]
 
 

@@ -23,6 +23,7 @@ from aiayn_np.cli.train import shared_run
 from aiayn_np.runs.open import open_run
 from aiayn_np.training.ranks import Alone
 
+ROOT = Path(__file__).parents[2]
 TINY = ["--symbols", "4", "--max-length", "4", "--d-model", "8", "--d-ff", "12", "--h", "2",
         "--N", "1", "--batch-size", "8", "--P-drop", "0.1"]
 PICTURES = ["attention_cross.png", "attention_decoder_self.png", "attention_encoder_self.png"]
@@ -433,6 +434,33 @@ def test_python_m_and_import_are_light():
     run = subprocess.run([sys.executable, "-m", "aiayn_np", "--help"], capture_output=True,
                          text=True, check=True)
     assert "first steps:" in run.stdout
+
+
+@pytest.mark.parametrize("backend", ["not_there", "module://not_there.backend"])
+def test_a_backend_that_is_not_installed_ends_no_command(backend, tmp_path):
+    """A notebook hands its own on to the commands that are started in it.
+
+    matplotlib refuses "not_there" as it refuses module://matplotlib_inline.backend_inline where
+    that package is not installed.
+    """
+    command = [sys.executable, "-m", "aiayn_np", "train", "copy", *TINY, "--steps", "2", "--out",
+               str(tmp_path / "run")]
+    run = subprocess.run(command, env=os.environ | {"MPLBACKEND": backend}, capture_output=True,
+                         text=True)
+    assert run.returncode == 0, run.stderr
+    assert {"metrics.json", "loss.png", *PICTURES} <= set(files(tmp_path / "run"))
+
+
+@pytest.mark.parametrize("before", ["", "import aiayn_np.cli.main, IPython"])
+def test_outside_of_the_commands_the_backend_is_the_users(before, tmp_path):
+    """In a notebook too, where a cell may call a command."""
+    (tmp_path / "IPython.py").write_text("")
+    code = f"{before}\nfrom aiayn_np.plotting.figures import load_matplotlib\n"
+    run = subprocess.run(
+        [sys.executable, "-c", f"{code}print(load_matplotlib().rcParams['backend'])"], text=True,
+        env=os.environ | {"MPLBACKEND": "svg", "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"},
+        capture_output=True)
+    assert (run.stdout, run.stderr) == ("svg\n", "")
 
 
 @pytest.mark.slow

@@ -7,8 +7,8 @@ import shlex
 import pytest
 
 from aiayn_course.cli.main import COMMANDS as COURSE
-from aiayn_course.cli.main import parsed, parser
-from aiayn_np.cli.options import RARE
+from aiayn_course.cli.main import main, parsed, parser
+from aiayn_np.cli.options import NOT_FOR, RARE
 from aiayn_np.cli.parser import COMMANDS as PAPER
 
 COMMANDS = (*PAPER, *COURSE)
@@ -46,7 +46,8 @@ def help_of(words, capsys):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_command_has_examples_of_its_own(name, capsys):
+def test_every_command_has_examples_of_its_own(name, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "120")
     examples = help_of([name], capsys).split("examples:\n")[1].strip().splitlines()
     assert 1 <= len(examples) <= 4
     assert all(line.strip().startswith(f"aiayn-np {name} ") or line.strip() == f"aiayn-np {name}"
@@ -57,6 +58,38 @@ def test_the_help_of_all_names_every_command(capsys):
     text = help_of([], capsys)
     assert all(re.search(rf"^    {name}\s", text, re.M) for name in NAMES)
     assert "aiayn-np train copy" in text
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_in_a_narrow_terminal_text_and_examples_go_on_in_the_next_line(name, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "120")
+    wide = help_of([name], capsys)
+    monkeypatch.setenv("COLUMNS", "40")
+    narrow = help_of([name], capsys)
+    own = re.compile(r" +-|usage: | +\{|       ")                      # argparse's lines
+    assert not [line for line in narrow.splitlines() if len(line) > 40 and not own.match(line)]
+    command = re.compile(r"(?m)^  aiayn-np [^#\\\n]*(?:\\\n[^#\\\n]*)*")
+    shell = [[shlex.split(found.replace("\\\n", "")) for found in command.findall(text)]
+             for text in (wide, narrow)]
+    assert shell[0] == shell[1] != []
+
+
+@pytest.mark.parametrize("task", NOT_FOR)
+def test_an_option_of_another_task_is_refused_with_the_one_to_take(task, capsys):
+    instead = {"text": {"--steps": "--epochs", "--batch-size": "--tokens"}}
+    others = {"--epochs": "--steps", "--tokens": "--batch-size"}
+    for flag, other in instead.get(task, others).items():
+        assert main(["train", task, flag, "5"]) == 2
+        assert f"{flag} is no option of the task {task}; it has {other}" in capsys.readouterr().err
+    foreign = ["--symbols", "5"] if task == "text" else ["--preset", "tiny"]
+    assert main(["train", task, *foreign]) == 2
+    assert re.search(r"; it is for (text|copy, reverse, sort)\n", capsys.readouterr().err)
+
+
+def test_the_help_says_which_task_has_no_such_option(capsys):
+    text = " ".join(help_of(["train"], capsys).split())
+    assert "the most steps to take (default: 4000; text has --epochs)" in text
+    assert "number of different symbols (default: 10; not for text and words)" in text
 
 
 def test_options_that_are_rarely_needed_come_last(capsys):

@@ -1,6 +1,9 @@
 """`why`: the shares of what a run writes, with the experiment beside them, and a picture."""
 
+import errno
 import re
+import tempfile
+from pathlib import Path
 
 import pytest
 from same_run import TINY, without_pictures
@@ -59,6 +62,43 @@ def test_the_columns_are_the_share_and_what_replacing_changes():
         ["hundert", "written", "1", "+4.00", "-3.00", "+2.00"],
         ["biases", "+0.75"]]
     assert lines[1].index("-5.50") == lines[2].index("+4.00") == lines[3].index("+0.75")
+
+
+@pytest.fixture
+def read_only(folder, monkeypatch):
+    """The run as in a folder of a teacher, which students may only read; for root too."""
+    def refuse(dir):
+        if Path(dir).is_relative_to(folder):
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return temporary(dir=dir)
+
+    temporary = tempfile.TemporaryFile
+    monkeypatch.setattr("tempfile.TemporaryFile", refuse)
+    (folder / "why.png").unlink(missing_ok=True)
+    return folder
+
+
+def test_a_run_that_cannot_be_written_to_gets_its_table(read_only, tmp_path, capsys):
+    assert main(["why", str(read_only), "3 1 2"]) == 0
+    out, err = capsys.readouterr()
+    assert "biases" in out.splitlines()[-1]
+    assert err == (f"note: the picture was not written: {read_only}: Permission denied;"
+                   " --out writes elsewhere\n")
+    assert main(["why", str(read_only), "3 1 2", "--out", str(tmp_path / "w.png")]) == 0
+    assert (tmp_path / "w.png").exists()
+    assert not (read_only / "why.png").exists()
+
+
+@pytest.mark.parametrize("command", ["attend", "explore"])
+def test_a_run_that_cannot_be_written_to_is_told_about_out(command, read_only, capsys):
+    assert main([command, str(read_only), "3 1 2"]) == 2
+    err = capsys.readouterr().err
+    assert err.startswith(f"aiayn-np: error: {read_only}")
+    assert err.endswith(": Permission denied; --out writes elsewhere\n")
+    assert err.count("\n") == 1
+    shared = str(read_only / f"{command}.html")
+    assert main([command, str(read_only), "3 1 2", "--out", shared]) == 2
+    assert capsys.readouterr().err.endswith(": Permission denied\n")
 
 
 def test_one_word_against_another(folder, tmp_path, capsys):

@@ -52,6 +52,25 @@ def test_shares_need_no_other_package_and_a_number_of_threads_needs_one():
     assert run.stdout.splitlines()[1:] == ["threadpoolctl"]
 
 
+FLAGS = """
+import warnings
+import aiayn_np.attention, aiayn_np.cli.main
+for name in ("aiayn_np.attention", "aiayn_np.training.loop", "__main__"):
+    for flag in ("divide by zero", "overflow", "invalid value"):
+        for what in ("matmul", "exp"):
+            warnings.warn_explicit(f"{flag} encountered in {what}", RuntimeWarning, name, 1, name)
+"""
+
+
+def test_flags_of_the_librarys_own_products_are_no_warnings():
+    """Emulated: Apple's BLAS raises the three at products that are right. Others are passed on."""
+    run = subprocess.run([sys.executable, "-c", FLAGS], capture_output=True, text=True)
+    assert "aiayn_np.attention:1: RuntimeWarning: overflow encountered in exp" in run.stderr
+    assert run.stderr.count("encountered in exp") == 9
+    assert run.stderr.count("encountered in matmul") == 3
+    assert run.stderr.count("__main__:1: RuntimeWarning") == 6
+
+
 @pytest.mark.slow
 def test_an_environment_with_numpy_only_is_enough(tmp_path, pytestconfig):
     """A virtual environment that holds NumPy, and the package without its other dependencies."""

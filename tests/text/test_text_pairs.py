@@ -7,6 +7,7 @@ from sentences import sentences, write
 
 from aiayn_np.text.corpus import Corpus
 from aiayn_np.text.pairs import hold_out, read_lines, read_table, read_two_files
+from aiayn_np.text.words import read_words
 
 
 @pytest.fixture
@@ -32,6 +33,15 @@ def test_only_a_line_feed_ends_a_line(two_files):
     assert lines == ["a \u2028 b", "", " c"]
     pairs, _ = read_two_files(*two_files(b"\xef\xbb\xbf" + source.encode(), b"1\r\n2\r\n"))
     assert pairs == [("a\u2028b\x0bc\x85d", "1"), ("e", "2")]
+
+
+def test_a_carriage_return_ends_the_lines_of_a_file_without_line_feeds(two_files):
+    files = two_files("eins\rfünf\r\rzwei\r".encode(), b"one\rfive\r\rtwo")
+    assert read_lines(files[0]) == ["eins", "fünf", "", "zwei"]
+    assert read_two_files(*files) == ([("eins", "one"), ("fünf", "five"), ("zwei", "two")], 1)
+    assert read_words(files) == "eins\nfünf\n\nzwei\none\nfive\n\ntwo\n"
+    with pytest.raises(ValueError, match="line 2: text must be UTF-8"):
+        read_lines(two_files("eins\rfünf\r".encode("latin-1"), b"")[0])
 
 
 def test_gz_is_unpacked_and_a_broken_one_is_refused(tmp_path):

@@ -1,6 +1,7 @@
 """The vocabulary: one for both languages, the same every time, and it gives back what it read."""
 
 import sys
+from importlib.metadata import PackageNotFoundError
 
 import pytest
 from sentences import sentences
@@ -98,3 +99,12 @@ def test_the_command_that_brings_an_extra_names_its_packages(monkeypatch):
     monkeypatch.setattr("importlib.metadata.requires", lambda name: needs)
     assert install_command("text") == "pip install 'sacrebleu>=2'"
     assert install_command("torch") == "pip install 'torch>=2'"
+
+
+def test_a_copy_of_the_repository_that_is_not_installed_is_installed_with_the_extra(monkeypatch):
+    def requires(name):
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr("importlib.metadata.requires", requires)
+    monkeypatch.setattr("aiayn_np.text.extra.REPOSITORY", "a folder")
+    assert install_command("text") == "pip install -e 'a folder[text]'"

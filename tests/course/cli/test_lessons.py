@@ -160,10 +160,14 @@ def test_a_copy_of_the_package_alone_says_what_is_missing(tmp_path, monkeypatch,
 
 def test_without_jupyter_a_note_says_how_to_get_it(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr("importlib.metadata.requires",
+                        lambda name: ['jupyter>=1.1; extra == "notebooks"'])
     monkeypatch.chdir(tmp_path)
-    assert main(["exercises", str(tmp_path / "out")]) == 0
+    out = tmp_path / "my course"
+    assert main(["exercises", str(out)]) == 0
     begin, install = capsys.readouterr().err.splitlines()
-    assert begin.startswith(f"begin with {tmp_path / 'out' / 'README.md'}; ")
+    assert begin.startswith(f"begin with {out / 'README.md'}; ")
+    assert f"jupyter lab '{out}'" in begin
     assert re.search(r"pip install .*'jupyter>=", install)
 
 
@@ -183,6 +187,15 @@ def test_figures_are_drawn_of_what_was_measured(tmp_path, monkeypatch):
                     for folder in (ROOT / "figures", tmp_path))
     assert theirs == ours
     assert (tmp_path / "variance.png").stat().st_size > 10_000
+
+
+def test_in_a_clone_no_committed_figure_is_replaced(tmp_path, monkeypatch, blank_pictures):
+    (tmp_path / "figures").mkdir()
+    (tmp_path / "figures" / "variance.json").write_text("committed")
+    monkeypatch.chdir(tmp_path)
+    assert main(["figures", "variance", "--draw"]) == 0
+    assert (tmp_path / "figures" / "variance.json").read_text() == "committed"
+    assert (tmp_path / "figures-here" / "variance.json").is_file()
 
 
 # ---- the pages that lessons open ---------------------------------------------------------------

@@ -197,6 +197,16 @@ def test_nan_is_explained_by_the_line_in_which_it_begins():
     assert "exp of a number above 709 is inf" in message
 
 
+def test_a_product_that_is_flagged_although_it_is_right_is_not_where_nan_begins(monkeypatch):
+    """Emulated: the product of the check is flagged, and a product that nobody uses is, too."""
+    monkeypatch.setattr("aiayn_course.exercises.checking.layer_check.ONES",
+                        np.full((64, 64), 1e200))
+    message = check(answer(1, "Softmax", (
+        "exp_scores = np.exp(scores - highest)",
+        "unused = np.array([[1e200]]) @ [[1e200]]; exp_scores = np.exp(scores)"))).message
+    assert "exp of a number above 709 is inf" in message
+
+
 def test_an_option_without_effect_and_one_with_too_much_are_named():
     ignored = check(answer(4, "ScaledDotProductAttention", (
         "scores, cache.mask = self.mask.forward(scores, allowed=allowed)",
