@@ -2,6 +2,8 @@
 
 import re
 import shlex
+import shutil
+import sys
 
 from .common import (
     UsageError,
@@ -91,7 +93,8 @@ def trace_command(args):
     run = opened(args.run)
     src = source_of(run, " ".join(args.symbol))
     src, tgt_in, tgt_out = run.example(src)
-    print(trace(run.trained(), src, tgt_in, tgt_out, loss=run.trace_loss))
+    found = trace(run.trained(), src, tgt_in, tgt_out, loss=run.trace_loss)
+    print(found.table(width=shutil.get_terminal_size().columns if sys.stdout.isatty() else None))
     return 0
 
 
