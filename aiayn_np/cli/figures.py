@@ -13,8 +13,8 @@ from .writing import add_out, check_folder, make_writable
 
 def add_figures_options(parser):
     """Add the options of `figures`."""
-    parser.add_argument("name", nargs="*", help="of the figure, such as variance (an unknown one lists"
-                        " them); none: all of them")
+    parser.add_argument("name", nargs="*", help="of the figure, such as variance (an unknown one"
+                        " lists them); none: all of them")
     add_out(parser, "--out", "folder (default: figures-here; the project's own are in figures)",
             default=Path("figures-here"))
     parser.add_argument("--draw", action="store_true",
