@@ -14,7 +14,8 @@ from .lessons import shipped
 
 def add_figures_options(parser):
     """Add the options of `figures`."""
-    parser.add_argument("name", nargs="*", help="of the figure; none: all of them")
+    parser.add_argument("name", nargs="*", help="of the figure, such as variance (an unknown one"
+                        " lists them); none: all of them")
     add_out(parser, "--out", "folder (default: figures-here; the project's own are in figures)",
             default=Path("figures-here"))
     parser.add_argument("--draw", action="store_true",

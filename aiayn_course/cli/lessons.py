@@ -47,6 +47,10 @@ OPEN = {
     "en": "begin with {}; the notebooks open with: jupyter lab {}",
     "zh": "请从 {} 开始；用 jupyter lab {} 打开各个 notebook",
 }
+NO_JUPYTER = {
+    "en": "note: Jupyter, which opens notebooks, is not installed: {}",
+    "zh": "注意：没有安装打开 notebook 用的 Jupyter：{}",
+}
 
 
 def add_lessons_options(parser):
@@ -220,6 +224,5 @@ def write_out(files, path, language, pages=False):
     print(path)
     note(OPEN[language].format(path / "README.md", shlex.quote(str(path))))
     if importlib.util.find_spec("jupyter_core") is None:
-        note("note: Jupyter, which opens notebooks, is not installed:"
-             f" {install_command('notebooks')}")
+        note(NO_JUPYTER[language].format(install_command("notebooks")))
     return 0

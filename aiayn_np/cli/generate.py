@@ -9,7 +9,7 @@ from .progress import shown
 
 def add_generate_options(parser):
     """Add the options of `generate`."""
-    add_run(parser, "a run of `train words`, or a folder of a GPT-2")
+    add_run(parser, "a run of `train words`, or a folder of a GPT-2 or a Llama")
     parser.add_argument("text", help="the beginning of a text")
     parser.add_argument("--steps", type=int, default=40, help="tokens, at most (default: 40)")
     parser.add_argument("--temperature", type=float, default=1.0,
@@ -20,7 +20,7 @@ def add_generate_options(parser):
 
 def add_perplexity_options(parser):
     """Add the options of `perplexity`."""
-    add_run(parser, "a run of `train words`, or a folder of a GPT-2")
+    add_run(parser, "a run of `train words`, or a folder of a GPT-2 or a Llama")
     parser.add_argument("file", type=Path, help="of text, UTF-8 or .gz")
 
 

@@ -1,6 +1,8 @@
 """The commands that look at a trained model: `decode`, `attend` and `trace`."""
 
 import re
+import shutil
+import sys
 from typing import Any
 
 import numpy as np
@@ -81,5 +83,6 @@ def trace_command(args):
     run = opened(args.run)
     src = source_of(run, " ".join(args.symbol))
     src, tgt_in, tgt_out = run.example(src)
-    print(trace(run.trained(), src, tgt_in, tgt_out, loss=run.trace_loss))
+    found = trace(run.trained(), src, tgt_in, tgt_out, loss=run.trace_loss)
+    print(found.table(width=shutil.get_terminal_size().columns if sys.stdout.isatty() else None))
     return 0

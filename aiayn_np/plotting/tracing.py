@@ -8,6 +8,7 @@ import copy
 import difflib
 import html
 import re
+import textwrap
 from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Any
@@ -72,8 +73,11 @@ class Trace:
         outer = min(c.depth for c in inside)
         return Trace([replace(c, depth=c.depth - outer) for c in inside])
 
-    def table(self, depth: int = 2) -> str:
-        """Return the components down to a depth, as aligned text, with long formulas cut."""
+    def table(self, depth: int = 2, width: int | None = None) -> str:
+        """Return the components down to a depth, as aligned text, with long formulas cut.
+
+        width : of a terminal; if the table is wider, each component becomes a paragraph
+        """
         rows = [list(HEADINGS)] + [c.cells() for c in self.components if c.depth <= depth]
         for row in rows:
             row[2] = row[2] if len(row[2]) <= WIDEST else row[2][: WIDEST - 1] + "…"
@@ -81,7 +85,10 @@ class Trace:
         aligned = [[cell.ljust(width) for cell, width in zip(row[:NUMBERS], widths)]
                    + [cell.rjust(width) for cell, width in zip(row[NUMBERS:], widths[NUMBERS:])]
                    for row in rows]
-        return "\n".join("  ".join(row).rstrip() for row in aligned)
+        lines = ["  ".join(row).rstrip() for row in aligned]
+        if width is not None and max(map(len, lines)) > width:
+            lines = [paragraph(row, width) for row in rows[1:]]
+        return "\n".join(lines)
 
     def __repr__(self):
         return self.table()
@@ -93,6 +100,13 @@ class Trace:
             return html_table(outer)
         everything = f"<summary>all {len(self.components)}</summary>{html_table(self.components)}"
         return f"{html_table(outer)}<details>{everything}</details>"
+
+
+def paragraph(cells, width):
+    """Return a row of the table as lines: the component, and below it the other cells, named."""
+    rest = "; ".join(f"{heading} {cell}" for heading, cell in zip(HEADINGS[1:], cells[1:]))
+    return "\n".join([cells[0], *textwrap.wrap(rest, width, initial_indent="  ",
+                                               subsequent_indent="  ")])
 
 
 def html_table(components):

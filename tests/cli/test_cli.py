@@ -222,6 +222,19 @@ def test_trace_tells_what_every_component_does_with_the_right_answer(folder, cap
     assert capsys.readouterr().out == f"{want}\n"
 
 
+def test_in_a_narrow_terminal_each_component_of_a_trace_is_a_paragraph(folder, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    assert main(["trace", str(folder), "1 2 3"]) == 0                  # into a pipe
+    table = capsys.readouterr().out.splitlines()
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    assert main(["trace", str(folder), "1 2 3"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, table)) > 100
+    assert max(map(len, lines)) <= 40
+    components = [line for line in lines if not line.startswith(" ")]
+    assert components == [line.split()[0] for line in table[1:]]
+
+
 def test_check_proves_a_whole_model(capsys):
     assert main(["check", "--seed", "3"]) == 0
     out = capsys.readouterr().out

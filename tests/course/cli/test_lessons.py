@@ -168,7 +168,12 @@ def test_without_jupyter_a_note_says_how_to_get_it(tmp_path, monkeypatch, capsys
     begin, install = capsys.readouterr().err.splitlines()
     assert begin.startswith(f"begin with {out / 'README.md'}; ")
     assert f"jupyter lab '{out}'" in begin
+    assert install.startswith("note: ")
     assert re.search(r"pip install .*'jupyter>=", install)
+    assert main(["exercises", "--zh", str(tmp_path / "zh")]) == 0
+    assert capsys.readouterr().err.splitlines()[1] == install.replace(
+        "note: Jupyter, which opens notebooks, is not installed: ",
+        "注意：没有安装打开 notebook 用的 Jupyter：")
 
 
 @pytest.mark.parametrize("options", [[], ["--teacher"]])
