@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from .adapters import Adapter, as_layer
+from .finding import arguments
 
 COMPLEX_STEP = 1e-20
 CENTRAL_STEPS = (1e-6, 1e-7, 1e-5)  # three, because a step across the kink of a ReLU says nothing
@@ -135,15 +136,20 @@ def check_gradients(layer: Any, *inputs: Any, seed: int = 0, **options: Any) -> 
     The layer itself is left as it was: a float64 copy is checked.
     """
     adapted = as_layer(layer, *inputs, **options)
-    if not isinstance(adapted, Adapter):
-        return GradientReport(type(layer).__name__, Proof(layer, inputs, options, seed).rows())
-    proof = Proof(adapted, adapted.inputs, options, seed)
+    is_adapter = isinstance(adapted, Adapter)
+    proof = Proof(adapted, adapted.inputs if is_adapter else inputs, options, seed)
     rows = proof.rows()
+    names = adapted.names if is_adapter else {
+        f"input {i}": name for i, name in enumerate(arguments(layer.forward, with_defaults=True))
+        if name not in proof.parameters}
     for row in rows:
-        row.tensor = adapted.names.get(row.tensor, row.tensor)
+        row.tensor = names.get(row.tensor, row.tensor)
+    if not is_adapter:
+        return GradientReport(type(layer).__name__, rows)
     some, missing = len(proof.tensors), proof.layer.not_checked
     checked = (f"Checked: {some} of {some + len(missing)} arrays, each along one random direction,"
                f" by {proof.forwards} forwards.")
+    checked = "\n".join([*proof.layer.notes, checked])
     return GradientReport(adapted.title, rows, checked=checked, not_checked=missing)
 
 

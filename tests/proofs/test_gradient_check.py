@@ -274,7 +274,7 @@ class Cube:
 def test_a_layer_needs_no_base_class(exponent, right, x):
     report = check_gradients(Cube(exponent), x)
     assert bool(report) is right
-    assert [row.tensor for row in report.rows] == ["input 0"]
+    assert [row.tensor for row in report.rows] == ["x"]
 
 
 class Named:
@@ -298,7 +298,7 @@ class Named:
 def test_the_parameters_of_any_object_are_found_by_named_parameters(factor, x):
     report = check_gradients(Named(factor), x)
     assert bool(report) is (factor == 1), report
-    assert [row.tensor for row in report.rows] == ["input 0", "W", "all together"]
+    assert [row.tensor for row in report.rows] == ["x", "W", "all together"]
 
 
 class Gather:
@@ -370,7 +370,7 @@ def test_table_shows_tensor_analytic_numeric_error_and_verdict(linear, x, capsys
     title, header, *rows, total = capsys.readouterr().out.splitlines()
     assert title == "Gradients of Linear"
     assert header.split() == ["tensor", "analytic", "numeric", "error", "central", "verdict"]
-    assert [row[:12].strip() for row in rows] == ["input 0", "W", "b", "all together"]
+    assert [row[:12].strip() for row in rows] == ["x", "W", "b", "all together"]
     for row in rows:
         analytic, numeric, error, central, verdict = row[12:].split()
         assert float(analytic) == pytest.approx(float(numeric), rel=1e-7)
@@ -445,3 +445,9 @@ def test_a_wrong_entry_is_told_with_digits_that_differ(rng):
     report = str(check_gradients(Nearly(), rng.standard_normal((2, 3))))
     is_, must = re.search(r"is (\S+), must be (\S+)", report).groups()
     assert is_ != must
+
+
+def test_the_inputs_bear_the_names_of_forwards_signature(rng):
+    q, k, v = rng.standard_normal((3, 2, 4, 6))
+    report = check_gradients(MultiHeadAttention(6, 2, rng=rng), q, k, v)
+    assert [row.tensor for row in report.rows][:3] == ["x_Q", "x_K", "x_V"]
