@@ -151,7 +151,9 @@ class Adapter:
         left = dict(arrays_in(root))
         for name, p in self.parameters.items():
             g = left.get(self.gradients[name], np.zeros_like(p.value))
-            p.grad = p.grad + g if np.shape(g) == p.value.shape else g  # the check reports a shape
+            if np.shape(g) == p.value.shape:                           # else the check reports it
+                g = np.add(p.grad, g, dtype=np.result_type(g, np.float32))
+            p.grad = g
         return gradients
 
     def fresh(self) -> dict:

@@ -451,3 +451,19 @@ def test_the_inputs_bear_the_names_of_forwards_signature(rng):
     q, k, v = rng.standard_normal((3, 2, 4, 6))
     report = check_gradients(MultiHeadAttention(6, 2, rng=rng), q, k, v)
     assert [row.tensor for row in report.rows][:3] == ["x_Q", "x_K", "x_V"]
+
+
+def test_a_right_gradient_that_is_returned_in_float32_is_right_and_told(x):
+    def square_back(wrong):
+        return lambda dout, x: (2 * (1 + wrong) * dout * x).astype(np.float32)
+
+    report = check_gradients((np.square, square_back(0)), x)
+    assert report, report
+    assert report.worst.verdict == "ok, the gradient is float32, right to 1e-7"
+    assert not check_gradients((np.square, square_back(1e-4)), x)
+
+
+@pytest.mark.parametrize("entry", [np.nan, np.inf])
+def test_inputs_that_are_not_finite_are_refused(entry):
+    with pytest.raises(ValueError, match=f"inputs must be finite, or -inf in a mask, got {entry}"):
+        check_gradients((np.square, lambda dout, x: 2 * dout * x), np.array([1, entry]))
