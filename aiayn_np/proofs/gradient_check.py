@@ -150,9 +150,9 @@ def check_gradients(layer: Any, *inputs: Any, seed: int = 0, **options: Any) -> 
     if not is_adapter:
         return GradientReport(type(layer).__name__, rows)
     some, missing = len(proof.tensors), proof.layer.not_checked
-    checked = (f"Checked: {some} of {some + len(missing)} arrays, each along {SINGLE_DIRECTIONS if proof.single else 'one'}"
-               f" random direction{'s' if proof.single else ''}, by {proof.forwards} forwards.")
-    checked = "\n".join([*proof.layer.notes, checked])
+    along = f"{SINGLE_DIRECTIONS} random directions" if proof.single else "one random direction"
+    checked = "\n".join([*adapted.notes, f"Checked: {some} of {some + len(missing)} arrays, each"
+                         f" along {along}, by {proof.forwards} forwards."])
     return GradientReport(adapted.title, rows, checked=checked, not_checked=missing)
 
 
@@ -195,10 +195,11 @@ class Proof:
         if not self.tensors:
             raise TypeError("inputs must hold a float array, or the layer a Parameter; integer"
                             " inputs are only passed on")
-        for name, x in self.tensors.items():                           # a mask may hold -inf
-            if np.any(np.isnan(x) | (x == np.inf)):
-                raise ValueError(f"inputs must be finite, or -inf in a mask, got"
-                                 f" {x[np.isnan(x) | (x == np.inf)][0]} in {name}")
+        self.finite = {n: np.where(x == -np.inf, 0, x) for n, x in self.tensors.items()}
+        for x in self.finite.values():
+            if not np.isfinite(x).all():
+                raise ValueError("inputs must be finite, or -inf in a mask, got"
+                                 f" {x[~np.isfinite(x)][0]}")
         self.y, self.cache = self.run({})
         # Another forward, at another point, runs before any backward. So a layer that remembers its
         # last forward, instead of reading the cache that it is given, gets wrong gradients here.
@@ -212,17 +213,16 @@ class Proof:
         The point is in float32 itself, so that it lies in the middle of what is rounded to it.
         """
         rng, base = np.random.default_rng(seed), {}
-        for name, x in self.tensors.items():
+        for name, x in self.finite.items():
             near = (x + 0.01 * rng.standard_normal(x.shape)).astype(np.float32)
-            base[name] = np.subtract(near, x, out=np.zeros(x.shape), where=np.isfinite(x))
+            base[name] = near.astype(float) - x
         y, _ = self.run(base)
 
         def same(name, part):
-            x = np.where(np.isfinite(self.tensors[name]), self.tensors[name] + base[name], 0)
-            moved, _ = self.run(base | {name: base[name] + part * x})
-            return np.array_equal(moved, y, equal_nan=True)
+            shift = base[name] + part * (self.finite[name] + base[name])
+            return np.array_equal(self.run(base | {name: shift})[0], y, equal_nan=True)
 
-        return any([same(name, 1e-9) and not same(name, 1e-5) for name in self.tensors])
+        return any(same(name, 1e-9) and not same(name, 1e-5) for name in self.tensors)
 
     def run(self, shift: dict, dtype: type = float) -> tuple[Any, Any]:
         """(y, cache) of the forward with tensors[name] + shift[name] for the names in `shift`."""
@@ -305,8 +305,7 @@ class Proof:
             return abs(a - b) / max(abs(a), abs(b), floor)
 
         if self.single:
-            largest = max(np.abs(self.tensors[n], where=np.isfinite(self.tensors[n]),
-                                 out=np.zeros(v.shape)).max(initial=1) for n, v in directions.items())
+            largest = max(np.abs(self.finite[n]).max(initial=1) for n in directions)
             slopes = [self.central(directions, h * scale)
                       for scale in {1.0, largest} for h in SINGLE_STEPS]
             numeric = min(slopes, key=lambda c: error(c, analytic))
