@@ -5,8 +5,8 @@ gradients in `dW` or in a dict, with a learning rate in `backward`, in PyTorch. 
 new copy of the layer, so nothing is left over from the last call. To change a parameter, the
 adapter puts another array in its place, wherever the copy holds it.
 
-An array is a parameter if backward leaves a gradient for it, under one of the usual names. The
-report lists the arrays without a gradient. It also says whether the output depends on them.
+An array is a parameter if backward leaves a gradient for it, under one of the usual names. A result
+of forward is an output, and not a cache, if an argument of backward is by its name its gradient.
 """
 
 import contextlib
@@ -19,15 +19,7 @@ from typing import Any
 import numpy as np
 
 from ..module import Module, Parameter
-from .finding import (
-    arguments,
-    arrays_in,
-    children,
-    dotted,
-    gradient_paths,
-    is_gradient,
-    is_upstream,
-)
+from .finding import arguments, arrays_in, children, dotted, gradient_paths, is_gradient, upstream
 
 RATES = {"lr", "learning_rate", "eta", "rate", "step_size"}  # arguments of a backward that steps
 OUTPUTS = ("output", "out", "y")  # where a forward that returns nothing leaves its result
@@ -43,7 +35,7 @@ def as_layer(layer: Any, *inputs: Any, **options: Any) -> Any:
     ----------
     layer : an object with ``forward`` and ``backward``, whose forward returns a cache or keeps its
         input in the object; a pair (forward, backward) of functions; one function that returns
-        (loss, gradients); a torch.autograd.Function or a torch.nn.Module
+        (loss, gradients); static functions of a ctx; a torch.autograd.Function or torch.nn.Module
     inputs : what forward takes; arrays in a dict or list are parameters
     options : passed to forward
 
@@ -175,9 +167,8 @@ class Adapter:
         y, *rest = y if isinstance(y, tuple) else (y,)
         count = self.count_outputs(root["backward"], rest)
         outputs = [y, *rest[:count]]
-        if not all(is_floats(x) for x in outputs):
-            raise TypeError("an output with a gradient must be an array of floats, got"
-                            f" {[type(x).__name__ for x in outputs]}{WRAP}")
+        if wrong := [type(x).__name__ for x in outputs if not is_floats(x)]:
+            raise TypeError(f"an output must be an array of floats, got {wrong[0]}{WRAP}")
 
         def back(u):
             parts = [u]
@@ -193,7 +184,7 @@ class Adapter:
         """Return how many results after the first get a gradient: backward's arguments tell it."""
         wanted = [] if backward is None else arguments(backward)[1:]
         none = (i for i, name in enumerate(wanted)
-                if name in self.order or name in RATES or not is_upstream(name))
+                if name in self.order or not upstream(name))
         return min(next(none, len(wanted)), len(rest))
 
     def finish(self, root: dict, grads: list, y: Any, rest: list, inputs: list,
@@ -209,8 +200,9 @@ class Adapter:
         if set(parameters) == set(rates):                              # of a loss: no grad_y
             return self.sort(root, function(**rates), u)
         given = dict(zip(self.order, inputs))
-        settings = {name: x for name, x in (given | options).items() if name in parameters and (
-            name in options or np.asarray(x).dtype.kind == "U")}
+        words = {name: x for name, x in given.items() if isinstance(x, np.ndarray)
+                 and x.dtype.kind == "U"}
+        settings = {name: x for name, x in (words | options).items() if name in parameters}
         wanted = [name for name in arguments(function)[len(grads):] if name not in rates | settings]
         extra = self.values(wanted, y, rest, given)
         if extra is None:
@@ -219,21 +211,21 @@ class Adapter:
         self.not_checked |= {
             f"output {len(grads) + i + 1}": "is an output whose gradient backward does not take"
             for i, x in enumerate(rest) if is_floats(x) and not any(x is e for e in extra)}
-        before = {path: x.copy() for path, x in arrays_in(root)}
-        returned, steps = function(*grads, *extra, **settings, **rates), {}
-        if rates:                                                      # W is now W - gradient
-            now = [(path, x) for path, x in arrays_in(root) if before.get(path, x).shape == x.shape]
-            steps = {path: before[path] - x for path, x in now if np.any(before.get(path, x) != x)}
+        before = {path: x.copy() for path, x in arrays_in(root)} if rates else {}
+        returned = function(*grads, *extra, **settings, **rates)
+        now = [(path, x) for path, x in arrays_in(root) if path in before]
+        steps = {path: before[path] - x for path, x in now             # W is now W - gradient
+                 if before[path].shape == x.shape and np.any(before[path] != x)}
         return self.sort(root, returned, 1.0, steps)
 
     @staticmethod
     def values(wanted: list[str], y: Any, rest: list, given: dict) -> list | None:
         """Return what backward gets after the gradients; None where its arguments do not tell."""
         count = len(wanted)
-        if count == len(rest) or not count:
-            return rest[:count]
         if count == 1 and wanted[0] in OUTPUTS:
             return [y]
+        if count == len(rest) or not count:
+            return rest[:count]
         if set(wanted) <= set(given):
             return [given[name] for name in wanted]
         if count < len(rest) and all(is_floats(x) for x in rest[:-count]):
@@ -292,8 +284,8 @@ def of_torch(module: Any, inputs: tuple, options: dict) -> Adapter:
         moving = [x for x in (*inputs, *values.values()) if x.requires_grad]
         found = [None] * len(moving)
         if y.requires_grad:
-            u = torch.as_tensor(grad_y, dtype=y.dtype)
-            found = torch.autograd.grad(y, moving, u, allow_unused=True)
+            found = torch.autograd.grad(y, moving, torch.as_tensor(grad_y, dtype=y.dtype),
+                                        allow_unused=True)
         numbers = iter([np.zeros(x.shape) if g is None else g.numpy()
                         for g, x in zip(found, moving)])
         gradients = [next(numbers) for x in inputs if x.requires_grad]
@@ -320,15 +312,14 @@ class Context:
 def of_context(layer: Any, inputs: tuple, options: dict) -> Adapter:
     """Return an adapter of forward(ctx, ...) and backward(ctx, grad_y), as in minitorch."""
     if len(arguments(layer.backward)) != 2:
-        raise TypeError(f"backward must take ctx and one gradient, got"
-                        f" backward({', '.join(arguments(layer.backward))}){WRAP}")
+        raise TypeError(f"backward must take ctx and one gradient{WRAP}")
 
     def forward(*arrays, **options):
         ctx = Context()
         return layer.forward(ctx, *arrays, **options), ctx
 
-    adapter = Adapter(forward, lambda grad_y, cache: layer.backward(cache, grad_y), inputs,
-                      options, arguments(layer.forward, with_defaults=True)[1:])
+    names = arguments(layer.forward, with_defaults=True)[1:]
+    adapter = Adapter(forward, lambda d, ctx: layer.backward(ctx, d), inputs, options, names)
     adapter.title = getattr(layer, "__name__", type(layer).__name__)
     return adapter
 

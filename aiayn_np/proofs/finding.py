@@ -15,7 +15,8 @@ SHORT = {"weight": "w", "weights": "w", "kernel": "w", "bias": "b", "biases": "b
 UPSTREAM = re.compile(  # dnext_c, dZ, d_h, g2, grad_w, h_grad, next_dc, top_diff_s, delta_c
     r"^[dg]_?\w+|(^|_)d[a-zA-Z0-9]{1,2}$|grad|diff|delta|upstream|cotangent|_bar$")
 VALUE = re.compile(  # begins like these, and is none
-    r"^(data|dims?|dtype|drop\w*|dilation|depth|gates?|gamma|d_model|d_[kv]|group\w*)$")
+    r"^(data|dims?|dtype|drop\w*|dilation|depth|gates?|gamma|d_model|d_[kv]|group\w*"
+    r"|denom\w*|den|dist\w*|diag\w*|decay\w*|det|degrees?|draws?|gain|gelu|grid|graph)$")
 
 
 def arguments(function: Callable, with_defaults: bool = False) -> list[str]:
@@ -55,7 +56,7 @@ def is_gradient(name: Any, of: Any) -> bool:
                for n in (of, SHORT.get(of, of)))
 
 
-def is_upstream(name: str) -> bool:
+def upstream(name: str) -> bool:
     """Tell whether an argument of backward is by its name the gradient of an output."""
     return bool(UPSTREAM.search(name)) and not VALUE.match(name)
 
