@@ -5,8 +5,8 @@ gradients in `dW` or in a dict, with a learning rate in `backward`, in PyTorch. 
 new copy of the layer, so nothing is left over from the last call. To change a parameter, the
 adapter puts another array in its place, wherever the copy holds it.
 
-An array is a parameter if backward leaves a gradient for it, under one of the usual names. The
-report lists the arrays without a gradient. It also says whether the output depends on them.
+An array is a parameter if backward leaves a gradient for it, under one of the usual names. A result
+of forward is an output, and not a cache, if an argument of backward is by its name its gradient.
 """
 
 import contextlib
@@ -19,11 +19,13 @@ from typing import Any
 import numpy as np
 
 from ..module import Module, Parameter
-from .finding import arguments, arrays_in, children, dotted, gradient_paths, is_gradient
+from .finding import arguments, arrays_in, children, dotted, gradient_paths, is_gradient, upstream
 
 RATES = {"lr", "learning_rate", "eta", "rate", "step_size"}  # arguments of a backward that steps
 OUTPUTS = ("output", "out", "y")  # where a forward that returns nothing leaves its result
 INPUTS = ("inputs", "input", "x")  # a backward that returns nothing leaves their gradient
+WRAP = ("; two functions around it are checked: check_gradients((lambda x: (y, cache),"
+        " lambda grad_y, cache: grad_x), x)")
 
 
 def as_layer(layer: Any, *inputs: Any, **options: Any) -> Any:
@@ -33,7 +35,7 @@ def as_layer(layer: Any, *inputs: Any, **options: Any) -> Any:
     ----------
     layer : an object with ``forward`` and ``backward``, whose forward returns a cache or keeps its
         input in the object; a pair (forward, backward) of functions; one function that returns
-        (loss, gradients); a torch.autograd.Function or a torch.nn.Module
+        (loss, gradients); static functions of a ctx; a torch.autograd.Function or torch.nn.Module
     inputs : what forward takes; arrays in a dict or list are parameters
     options : passed to forward
 
@@ -52,9 +54,9 @@ def as_layer(layer: Any, *inputs: Any, **options: Any) -> Any:
     if inspect.isroutine(layer):
         return Adapter(layer, None, inputs, options)
     if not hasattr(layer, "backward"):
-        raise TypeError(f"layer must have backward, got {layer!r:.60}")
-    if len(arguments(layer.backward)) > 1 and not list(arrays_in(layer)):
-        return layer
+        raise TypeError(f"layer must have backward, got {layer!r:.60}{WRAP}")
+    if hasattr(layer, "forward") and "ctx" in arguments(layer.forward)[:1]:
+        return of_context(layer, inputs, options)
     return Adapter(getattr(layer, "forward", layer), layer.backward, inputs, options)
 
 
@@ -63,11 +65,14 @@ class Adapter:
 
     inputs : the arrays among the inputs
     names : {"input 0": name in the signature of forward}
-    not_checked : {array: why there is nothing to compare}
+    not_checked : {array or output: why there is nothing to compare}
+    notes : sentences on how the results were read
     """
 
     def __init__(self, forward: Callable, backward: Callable | None, inputs: tuple,
                  options: dict, names: list[str] | None = None) -> None:
+        if any(isinstance(x, tuple) for x in inputs):
+            raise TypeError(f"an input must be an array, a dict or a list, got a tuple{WRAP}")
         owner = getattr(forward, "__self__", forward)
         self.title = getattr(owner, "__name__", type(owner).__name__)
         self.order = (names or arguments(forward, with_defaults=True))[: len(inputs)]
@@ -82,6 +87,7 @@ class Adapter:
         self.arrays: dict[str, np.ndarray] = {}  # parameters as the root holds them
         self.gradients: dict[str, tuple] = {}  # parameter -> path of its gradient
         self.not_checked: dict[str, str] = {}
+        self.notes: list[str] = []
         self.find(options)
         if not self.arrays:                                            # made by the first forward?
             self.root = copy.deepcopy(self.root)
@@ -137,7 +143,9 @@ class Adapter:
         left = dict(arrays_in(root))
         for name, p in self.parameters.items():
             g = left.get(self.gradients[name], np.zeros_like(p.value))
-            p.grad = p.grad + g if np.shape(g) == p.value.shape else g  # the check reports a shape
+            if np.shape(g) == p.value.shape:                           # else the check reports it
+                g = np.add(p.grad, g, dtype=np.result_type(g, np.float32))
+            p.grad = g
         return gradients
 
     def fresh(self) -> dict:
@@ -157,37 +165,77 @@ class Adapter:
         if y is None:
             y = getattr(owner_of(root), next(n for n in OUTPUTS if hasattr(owner_of(root), n)))
         y, *rest = y if isinstance(y, tuple) else (y,)
+        count = self.count_outputs(root["backward"], rest)
+        outputs = [y, *rest[:count]]
+        if wrong := [type(x).__name__ for x in outputs if not is_floats(x)]:
+            raise TypeError(f"an output must be an array of floats, got {wrong[0]}{WRAP}")
 
         def back(u):
+            parts = [u]
+            if count:                                                  # u is of all, end to end
+                cuts = np.cumsum([np.size(x) for x in outputs])[:-1]
+                parts = [g.reshape(np.shape(x)) for g, x in zip(np.split(u, cuts), outputs)]
             with repeated(state):
-                return self.finish(root, u, y, rest, inputs)
+                return self.finish(root, parts, y, rest[count:], inputs, options)
 
-        return y, back
+        return np.concatenate([np.ravel(x) for x in outputs]) if count else y, back
 
-    def finish(self, root: dict, u: Any, y: Any, rest: list, inputs: list) -> list:
+    def count_outputs(self, backward: Callable | None, rest: list) -> int:
+        """Return how many results after the first get a gradient: backward's arguments tell it."""
+        wanted = [] if backward is None else arguments(backward)[1:]
+        none = (i for i, name in enumerate(wanted)
+                if name in self.order or not upstream(name))
+        return min(next(none, len(wanted)), len(rest))
+
+    def finish(self, root: dict, grads: list, y: Any, rest: list, inputs: list,
+               options: dict) -> list:
         """Call backward; return the gradients of the inputs, and leave the others in `root`."""
-        function = root["backward"]
+        function, u = root["backward"], grads[0]
         if function is None:                                           # forward returned them
+            self.notes = ["What stands after the loss was taken for the gradients of"
+                          f" {', '.join(self.order)}; a state there is none, leave it out."]
             return self.sort(root, tuple(rest), u)
         parameters = inspect.signature(function).parameters
         rates = {name: 1.0 for name in parameters if name in RATES}
         if set(parameters) == set(rates):                              # of a loss: no grad_y
             return self.sort(root, function(**rates), u)
-        wanted = [name for name in arguments(function)[1:] if name not in rates]
-        of_output = [y] if wanted and wanted[0] in OUTPUTS else []
-        extra = next((c for c in ([], of_output, rest, inputs) if len(c) == len(wanted)), None)
+        given = dict(zip(self.order, inputs))
+        words = {name: x for name, x in given.items() if isinstance(x, np.ndarray)
+                 and x.dtype.kind == "U"}
+        settings = {name: x for name, x in (words | options).items() if name in parameters}
+        wanted = [name for name in arguments(function)[len(grads):] if name not in rates | settings]
+        extra = self.values(wanted, y, rest, given)
         if extra is None:
             raise TypeError("backward must take grad_y and a cache, the output or the inputs, got"
-                            f" backward({', '.join(parameters)})")
-        before = {path: x.copy() for path, x in arrays_in(root)}
-        returned, steps = function(u, *extra, **rates), {}
-        if rates:                                                      # W is now W - gradient
-            now = [(path, x) for path, x in arrays_in(root) if before.get(path, x).shape == x.shape]
-            steps = {path: before[path] - x for path, x in now if np.any(before.get(path, x) != x)}
+                            f" backward({', '.join(parameters)}){WRAP}")
+        self.not_checked |= {
+            f"output {len(grads) + i + 1}": "is an output whose gradient backward does not take"
+            for i, x in enumerate(rest) if is_floats(x) and not any(x is e for e in extra)}
+        before = {path: x.copy() for path, x in arrays_in(root)} if rates else {}
+        returned = function(*grads, *extra, **settings, **rates)
+        now = [(path, x) for path, x in arrays_in(root) if path in before]
+        steps = {path: before[path] - x for path, x in now             # W is now W - gradient
+                 if before[path].shape == x.shape and np.any(before[path] != x)}
         return self.sort(root, returned, 1.0, steps)
+
+    @staticmethod
+    def values(wanted: list[str], y: Any, rest: list, given: dict) -> list | None:
+        """Return what backward gets after the gradients; None where its arguments do not tell."""
+        count = len(wanted)
+        if count == 1 and wanted[0] in OUTPUTS:
+            return [y]
+        if count == len(rest) or not count:
+            return rest[:count]
+        if set(wanted) <= set(given):
+            return [given[name] for name in wanted]
+        if count < len(rest) and all(is_floats(x) for x in rest[:-count]):
+            return rest[-count:]                                       # a cache after all outputs
+        return list(given.values()) if count == len(given) else None
 
     def sort(self, root: dict, returned: Any, factor: Any, gradients: Any = None) -> list:
         """Return the gradients of the inputs. Put those in a dict or list into root["grads"]."""
+        if callable(returned):
+            raise TypeError(f"backward must return gradients, got a function{WRAP}")
         if returned is None:
             returned = next((x for key, x in children(owner_of(root)) if any(
                 is_gradient(key, name) for name in (*self.order, *INPUTS))), ())
@@ -227,7 +275,8 @@ def of_torch(module: Any, inputs: tuple, options: dict) -> Adapter:
         with torch.random.fork_rng(devices=[]):                        # dropout repeats
             y = (module.apply(*inputs) if is_function else
                  torch.func.functional_call(module, values, tuple(inputs), options))
-        y = y[0] if isinstance(y, (tuple, list)) else y
+        parts = [part for part in tensors_in(y) if part.is_floating_point()]
+        y = torch.cat([part.flatten() for part in parts]) if len(parts) > 1 else parts[0]
         return y.detach().numpy(), (y, inputs, values)
 
     def backward(grad_y, cache):
@@ -235,8 +284,8 @@ def of_torch(module: Any, inputs: tuple, options: dict) -> Adapter:
         moving = [x for x in (*inputs, *values.values()) if x.requires_grad]
         found = [None] * len(moving)
         if y.requires_grad:
-            u = torch.as_tensor(grad_y, dtype=y.dtype)
-            found = torch.autograd.grad(y, moving, u, allow_unused=True)
+            found = torch.autograd.grad(y, moving, torch.as_tensor(grad_y, dtype=y.dtype),
+                                        allow_unused=True)
         numbers = iter([np.zeros(x.shape) if g is None else g.numpy()
                         for g, x in zip(found, moving)])
         gradients = [next(numbers) for x in inputs if x.requires_grad]
@@ -246,6 +295,38 @@ def of_torch(module: Any, inputs: tuple, options: dict) -> Adapter:
     adapter = Adapter(forward, backward, (parameters, *inputs), options, names)
     adapter.title = module.__name__ if is_function else type(module).__name__
     return adapter
+
+
+def tensors_in(y: Any) -> list:
+    """Return the tensors of an output, which may be a tuple of tuples, as that of an LSTM."""
+    return [t for part in y for t in tensors_in(part)] if isinstance(y, (tuple, list)) else [y]
+
+
+class Context:
+    """The `ctx` of static functions: it keeps what forward saves for backward."""
+
+    def save_for_backward(self, *arrays: Any) -> None:
+        self.saved_values = self.saved_tensors = arrays
+
+
+def of_context(layer: Any, inputs: tuple, options: dict) -> Adapter:
+    """Return an adapter of forward(ctx, ...) and backward(ctx, grad_y), as in minitorch."""
+    if len(arguments(layer.backward)) != 2:
+        raise TypeError(f"backward must take ctx and one gradient{WRAP}")
+
+    def forward(*arrays, **options):
+        ctx = Context()
+        return layer.forward(ctx, *arrays, **options), ctx
+
+    names = arguments(layer.forward, with_defaults=True)[1:]
+    adapter = Adapter(forward, lambda d, ctx: layer.backward(ctx, d), inputs, options, names)
+    adapter.title = getattr(layer, "__name__", type(layer).__name__)
+    return adapter
+
+
+def is_floats(x: Any) -> bool:
+    """Tell whether `x` is an array of floats or a float, so that it may be an output."""
+    return isinstance(x, (np.ndarray, np.number, float, list)) and np.asarray(x).dtype.kind in "fc"
 
 
 def owner_of(root: dict) -> Any:

@@ -1,6 +1,7 @@
 """Find the arrays of a layer in public code, and the gradients of these arrays."""
 
 import inspect
+import re
 from collections.abc import Callable, Iterable, Iterator
 from types import FunctionType, MethodType, ModuleType
 from typing import Any
@@ -10,6 +11,12 @@ import numpy as np
 GRADIENTS = {"grads", "gradients", "grad", "gradient", "dparams"}  # dicts, lists, or one array
 VALUES = {"value", "data", "val", "array"}  # of an object that holds an array and its gradient
 SHORT = {"weight": "w", "weights": "w", "kernel": "w", "bias": "b", "biases": "b"}
+
+UPSTREAM = re.compile(  # dnext_c, dZ, d_h, g2, grad_w, h_grad, next_dc, top_diff_s, delta_c
+    r"^[dg]_?\w+|(^|_)d[a-zA-Z0-9]{1,2}$|grad|diff|delta|upstream|cotangent|_bar$")
+VALUE = re.compile(  # begins like these, and is none
+    r"^(data|dims?|dtype|drop\w*|dilation|depth|gates?|gamma|d_model|d_[kv]|group\w*"
+    r"|denom\w*|den|dist\w*|diag\w*|decay\w*|det|degrees?|draws?|gain|gelu|grid|graph)$")
 
 
 def arguments(function: Callable, with_defaults: bool = False) -> list[str]:
@@ -47,6 +54,11 @@ def is_gradient(name: Any, of: Any) -> bool:
         return True
     return any(name in (f"d{n}", f"g{n}", f"grad{n}", f"{n}grad", f"gradient{n}", f"{n}gradient")
                for n in (of, SHORT.get(of, of)))
+
+
+def upstream(name: str) -> bool:
+    """Tell whether an argument of backward is by its name the gradient of an output."""
+    return bool(UPSTREAM.search(name)) and not VALUE.match(name)
 
 
 def gradient_paths(path: tuple, paths: Iterable[tuple]) -> list[tuple]:

@@ -223,7 +223,7 @@ def test_checks_bear_the_names_of_the_tensors_and_only_the_wrong_one_fails(rng):
 
 def test_checks_of_a_layer_of_this_package(rng):
     checks = checks_of(Linear(3, 4, rng=rng), rng.standard_normal((2, 3)))
-    assert [check.__name__ for check in checks] == ["input 0", "W", "b"]
+    assert [check.__name__ for check in checks] == ["x", "W", "b"]
     for check in checks:
         check()
 
@@ -283,3 +283,117 @@ def test_a_module_of_pytorch_that_cuts_its_graph_is_found(rng):
 
     report = check_gradients(Cut(4, 3), rng.standard_normal((5, 4)))
     assert of_tensors(report, ok=False) == ["x", "weight", "bias"], report
+
+
+def step_forward(x, h):
+    return x * h, np.sin(x) + h, (x, h)
+
+
+def step_backward(dy, dz, cache):
+    x, h = cache
+    return dy * h + dz * np.cos(x), dy * x + dz
+
+
+def second_forgotten(dy, dz, cache):
+    return dy * cache[1], dy * cache[0] + dz
+
+
+class Step:
+    """A step of a network with two states, which keeps its inputs."""
+
+    def __init__(self, backward):
+        self.back = backward
+
+    def forward(self, x, h):
+        *outputs, self.cache = step_forward(x, h)
+        return tuple(outputs)
+
+    def backward(self, dnext_y, dnext_z):
+        return self.back(dnext_y, dnext_z, self.cache)
+
+
+@pytest.mark.parametrize(("backward", "wrong"), [(step_backward, []), (second_forgotten, ["x"])])
+def test_every_output_gets_a_gradient_of_its_own(backward, wrong, rng):
+    for layer in ((step_forward, backward), Step(backward)):
+        report = check_gradients(layer, *rng.standard_normal((2, 3, 4)))
+        assert of_tensors(report, ok=False) == wrong, report
+        assert report.not_checked == {}
+
+
+def test_an_output_without_a_gradient_is_told(rng):
+    def forward(x):
+        return x**2, np.abs(x), 2 * x
+
+    report = check_gradients((forward, lambda dout, cache: dout * cache), rng.standard_normal(4))
+    assert report, report
+    assert report.not_checked == {"output 2": "is an output whose gradient backward does not take"}
+
+
+class Times:
+    """Multiplies two arrays, as a static function with a context."""
+
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.save_for_backward(a, b)
+        return a * b
+
+    @staticmethod
+    def backward(ctx, d):
+        a, b = ctx.saved_values
+        return d * b, d * a
+
+
+def test_a_static_function_with_a_context_is_checked(rng):
+    report = check_gradients(Times, *rng.standard_normal((2, 3)))
+    assert of_tensors(report, ok=True) == ["a", "b"], report
+
+
+def activated(A, W, activation):
+    Z = A @ W
+    return np.tanh(Z) if activation == "tanh" else Z, (A, W, Z)
+
+
+def activated_back(dA, cache, activation):
+    A, W, Z = cache
+    dZ = dA * (1 - np.tanh(Z) ** 2) if activation == "tanh" else dA
+    return dZ @ W.T, A.T @ dZ
+
+
+def test_a_setting_of_forward_is_handed_to_backward(rng):
+    A, W = rng.standard_normal((2, 3)), rng.standard_normal((3, 4))
+    assert check_gradients((activated, activated_back), A, W, "tanh")
+    assert check_gradients((activated, activated_back), A, W, activation="tanh")
+
+
+def test_a_state_behind_a_loss_is_told_of(rng):
+    def loss(x, h):
+        return (x * h).sum(), h, np.tanh(x * h)
+
+    report = check_gradients(loss, *rng.standard_normal((2, 3)))
+    assert "a state there is none, leave it out" in str(report)
+
+
+class Gradient:
+    def compute(self, x):
+        return x
+
+    def gradient(self, out_grad, node):
+        return out_grad
+
+
+def test_a_habit_that_is_not_known_is_told_what_is(rng):
+    x = rng.standard_normal(3)
+    for layer, given in [((sine, lambda ans, x: lambda g: g * np.cos(x)), x), (Gradient(), x),
+                         ((sine, from_input), (x,))]:
+        with pytest.raises(TypeError, match="two functions around it are checked: check_grad"):
+            check_gradients(layer, given)
+
+
+def test_a_cached_array_is_no_output_whatever_letter_its_name_begins_with(rng):
+    def forward(x):
+        denom = 1 + x**2
+        return x / denom, denom
+
+    x = rng.uniform(-1, 1, 5)
+    assert check_gradients((forward, lambda dout, denom: dout * (2 - denom) / denom**2), x)
+    assert check_gradients((lambda x: (np.exp(x), "a note"), lambda dout, y: dout * y), x)

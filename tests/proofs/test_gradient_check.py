@@ -275,7 +275,7 @@ class Cube:
 def test_a_layer_needs_no_base_class(exponent, right, x):
     report = check_gradients(Cube(exponent), x)
     assert bool(report) is right
-    assert [row.tensor for row in report.rows] == ["input 0"]
+    assert [row.tensor for row in report.rows] == ["x"]
 
 
 class Named:
@@ -299,7 +299,7 @@ class Named:
 def test_the_parameters_of_any_object_are_found_by_named_parameters(factor, x):
     report = check_gradients(Named(factor), x)
     assert bool(report) is (factor == 1), report
-    assert [row.tensor for row in report.rows] == ["input 0", "W", "all together"]
+    assert [row.tensor for row in report.rows] == ["x", "W", "all together"]
 
 
 class Gather:
@@ -371,7 +371,7 @@ def test_table_shows_tensor_analytic_numeric_error_and_verdict(linear, x, capsys
     title, header, *rows, total = capsys.readouterr().out.splitlines()
     assert title == "Gradients of Linear"
     assert header.split() == ["tensor", "analytic", "numeric", "error", "central", "verdict"]
-    assert [row[:12].strip() for row in rows] == ["input 0", "W", "b", "all together"]
+    assert [row[:12].strip() for row in rows] == ["x", "W", "b", "all together"]
     for row in rows:
         analytic, numeric, error, central, verdict = row[12:].split()
         assert float(analytic) == pytest.approx(float(numeric), rel=1e-7)
@@ -446,3 +446,25 @@ def test_a_wrong_entry_is_told_with_digits_that_differ(rng):
     report = str(check_gradients(Nearly(), rng.standard_normal((2, 3))))
     is_, must = re.search(r"is (\S+), must be (\S+)", report).groups()
     assert is_ != must
+
+
+def test_the_inputs_bear_the_names_of_forwards_signature(rng):
+    q, k, v = rng.standard_normal((3, 2, 4, 6))
+    report = check_gradients(MultiHeadAttention(6, 2, rng=rng), q, k, v)
+    assert [row.tensor for row in report.rows][:3] == ["x_Q", "x_K", "x_V"]
+
+
+def test_a_right_gradient_that_is_returned_in_float32_is_right_and_told(x):
+    def square_back(wrong):
+        return lambda dout, x: (2 * (1 + wrong) * dout * x).astype(np.float32)
+
+    report = check_gradients((np.square, square_back(0)), x)
+    assert report, report
+    assert report.worst.verdict == "ok, the gradient is float32, right to 1e-7"
+    assert not check_gradients((np.square, square_back(1e-4)), x)
+
+
+@pytest.mark.parametrize("entry", [np.nan, np.inf])
+def test_inputs_that_are_not_finite_are_refused(entry):
+    with pytest.raises(ValueError, match=f"inputs must be finite, or -inf in a mask, got {entry}"):
+        check_gradients((np.square, lambda dout, x: 2 * dout * x), np.array([1, entry]))
