@@ -12,7 +12,7 @@ import numpy as np
 
 FLOATS = "fdD"  # float32, float64, and complex128 for the gradient check
 DTYPES = frozenset(map(np.dtype, FLOATS))
-LARGEST = 2**31 - 1  # of a size: a C int, such as BLAS takes
+LARGEST = np.iinfo(np.intp).max  # of a size: what NumPy counts with
 
 
 def one_line(error):
