@@ -13,7 +13,7 @@ import numpy as np
 FLOATS = "fdD"  # float32, float64, and complex128 for the gradient check
 DTYPES = frozenset(map(np.dtype, FLOATS))
 PLAIN: set[type] = {np.ndarray}  # what a layer takes; of np.matrix `*` is another product
-LARGEST = 2**31 - 1  # of a size: a C int, such as BLAS takes
+LARGEST = np.iinfo(np.intp).max  # of a size: what NumPy counts with
 
 
 def one_line(error):

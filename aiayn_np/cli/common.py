@@ -5,7 +5,7 @@ import difflib
 import functools
 import sys
 from argparse import ArgumentParser
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -96,7 +96,7 @@ def opened_as(folder, command, what):
 
 
 @contextlib.contextmanager
-def in_the_run(out):
+def in_the_run(out: Path | None) -> Iterator[None]:
     """Say of a folder that cannot be written to that --out writes elsewhere, where it is None."""
     try:
         yield

@@ -22,13 +22,14 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="pipes, limits and lo
     (["decode", "RUN", "1 2", "--beam", "0"], "beam must be at least 1"),
     (["decode", "RUN", "--beam", "-1"], "beam must be at least 1"),    # nothing is typed
     (["translate", "RUN", "--alpha", "nan"], "alpha must lie in [0, 100), got alpha=nan"),
-    (["train", "copy", "--d-model", "9" * 400, "--out", "OUT"], "too large"),
-    (["train", "copy", "--d-model", "9" * 40, "--out", "OUT"], "needs about"),
+    (["train", "copy", "--d-model", "9" * 400, "--out", "OUT"], "d_model must be at most"),
+    (["train", "copy", "--d-model", "9" * 40, "--out", "OUT"], "d_model must be at most"),
+    (["train", "copy", "--d-model", "9" * 12, "--out", "OUT"], "needs about"),
     (["train", "copy", "--N", "1000000000", "--out", "OUT"], "training"),
     (["train", "copy", "--warmup-steps", "0", "--out", "OUT"], "warmup_steps must be at least 1"),
     (["train", "copy", "--rate-scale", "-1", "--out", "OUT"], "rate_scale must lie in [0, inf)"),
-    (["train", "copy", "--symbols", "1" + "0" * 30, "--out", "OUT"], "training"),
-    *((["train", "copy", flag, "9" * 40, "--out", "OUT"], "training needs about")
+    (["train", "copy", "--symbols", "1" + "0" * 30, "--out", "OUT"], "symbols must be at most"),
+    *((["train", "copy", flag, "9" * 15, "--out", "OUT"], "training needs about")
       for flag in ("--batch-size", "--max-length")),
     (["train", "copy", "--out", "x" * 4000], "File name too long"),
     (["train", "words", "--text", "/dev/zero", "--out", "OUT"], "must be a regular file, got /dev"),
@@ -157,7 +158,7 @@ def test_a_fault_of_the_program_is_one_line_and_a_traceback_for_who_asks(monkeyp
     def faulty(argv):
         raise KeyError("dtype")
 
-    monkeypatch.setattr("aiayn_np.cli.main.parsed", faulty)
+    monkeypatch.setattr("aiayn_course.cli.main.parsed", faulty)
     monkeypatch.delenv("AIAYN_DEBUG", raising=False)
     assert main(["check"]) == 1
     assert capsys.readouterr().err == (
