@@ -397,3 +397,9 @@ def test_a_cached_array_is_no_output_whatever_letter_its_name_begins_with(rng):
     x = rng.uniform(-1, 1, 5)
     assert check_gradients((forward, lambda dout, denom: dout * (2 - denom) / denom**2), x)
     assert check_gradients((lambda x: (np.exp(x), "a note"), lambda dout, y: dout * y), x)
+
+
+def test_an_output_that_is_taken_for_a_cache_is_told(rng):
+    layer = (lambda x, h: (x * h, x + h)), (lambda u, v: (u, v))
+    text = str(check_gradients(layer, *rng.standard_normal((2, 3))))
+    assert "backward got a result of forward as v: call it dv if it is to be a gradient." in text
