@@ -32,6 +32,7 @@ ROOMS = {  # page of the reference -> its title, and the modules whose names it 
     "exercises": ("Exercises", ["aiayn_course.exercises"]),
     "zoo": ("Bugs", ["aiayn_course.lab.zoo"]),
     "models": ("Real models, PyTorch", ["aiayn_np.models"]),
+    "data": ("Small corpora", ["aiayn_course.data"]),
     "checks": ("What is refused", ["aiayn_np.checks"]),
 }
 LISTED = re.compile(r"^ {4}(\w+) {2,}(\w+(?:,\s+\w+)*)$", re.MULTILINE)  # in a room's docstring

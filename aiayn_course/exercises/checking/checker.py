@@ -75,7 +75,10 @@ def report_of_stop(subject, checking, stop, hint):
     for row in rows.values():
         if stop.by_error and (row.tensor == "output") == (checking.stage == "forward"):
             row.verdict = "stops"
-    said = told(subject, checking, stop)
+    try:
+        said = told(subject, checking, stop)
+    except Exception:  # a fault of the diagnosis: what is wrong is known, and is all that is said
+        said = dict(where=sentence(stop.message), question=sentence(stop.question))
     return Report(subject.exercise.name, subject.name, False, stop.diagnosis,
                   sentence(stop.message), list(rows.values()), stage=checking.stage,
                   asked=hint, **said)

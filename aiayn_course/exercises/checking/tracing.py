@@ -306,6 +306,8 @@ class Watch:
 
     def is_copy(self, key):
         """Tell whether a line only gives another name to values that the student has already."""
+        if any(key not in some for some in self.students):             # it did not run in all cases
+            return False
         equal = self.keys([some[key] for some in self.students])
         return key != min(equal, key=lambda k: self.students[0][k].when[0])
 

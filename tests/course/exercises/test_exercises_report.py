@@ -361,3 +361,23 @@ def test_a_value_that_may_be_right_is_called_neither_right_nor_wrong():
     assert "masked" not in report.where
     assert "`scores`" not in report.where
     assert "Your output is the same with `allowed` and without it." in report.question
+
+
+def test_a_line_that_ran_in_some_cases_only_ends_no_diagnosis():
+    report = check(answer(1, "Softmax", (
+        "highest = scores.max(axis=-1, keepdims=True)",
+        "m = scores.max(axis=-1, keepdims=True)\n        highest = np.where(np.isfinite(m), m, 0)"), (
+        "np.exp(scores - highest)", "np.exp(np.clip(scores - highest, -50, 0))")))
+    assert not report.passed
+    assert str(report)
+
+
+def test_a_fault_of_the_diagnosis_leaves_what_is_wrong(monkeypatch):
+    def faulty(*_):
+        raise KeyError("m")
+
+    monkeypatch.setattr("aiayn_course.exercises.checking.checker.told", faulty)
+    report = check(answer(1, "Softmax", ("exp_scores.sum(axis=-1", "exp_scores.sum(axis=-2")))
+    assert not report.passed
+    assert report.message
+    assert str(report)
