@@ -366,7 +366,8 @@ def test_a_value_that_may_be_right_is_called_neither_right_nor_wrong():
 def test_a_line_that_ran_in_some_cases_only_ends_no_diagnosis():
     report = check(answer(1, "Softmax", (
         "highest = scores.max(axis=-1, keepdims=True)",
-        "m = scores.max(axis=-1, keepdims=True)\n        highest = np.where(np.isfinite(m), m, 0)"), (
+        "m = scores.max(axis=-1, keepdims=True)\n"
+        "        highest = np.where(np.isfinite(m), m, 0)"), (
         "np.exp(scores - highest)", "np.exp(np.clip(scores - highest, -50, 0))")))
     assert not report.passed
     assert str(report)
