@@ -87,7 +87,7 @@ def save(fig, args):
     path = args.out or args.run / "why.png"
     try:
         with in_the_run(args.out):
-            check_file("--out", path, ".png", force=args.force)
+            check_file("--out", path, ".png", force=args.force, own=args.out is None)
         save_figure(fig, path, dpi=120)
         print(path)
     except OSError as error:

@@ -58,7 +58,7 @@ def test_a_missing_package_is_found_before_the_first_step(tmp_path, capsys, monk
 def command(*argv, **how):
     environment = os.environ | how.pop("env", {})
     how = dict(stdout=subprocess.PIPE, stderr=subprocess.PIPE) | how
-    return subprocess.Popen([sys.executable, "-m", "aiayn_np", *argv], env=environment, **how)
+    return subprocess.Popen([sys.executable, "-m", "aiayn_course", *argv], env=environment, **how)
 
 
 @pytest.mark.slow
@@ -99,7 +99,7 @@ def test_a_reader_of_results_alone_may_leave(tmp_path):
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no full device")
 def test_a_full_disk_behind_stdout_is_an_error(run):
     with open("/dev/full", "w") as full:
-        child = subprocess.run([sys.executable, "-m", "aiayn_np", "decode", str(run), "1 2"],
+        child = subprocess.run([sys.executable, "-m", "aiayn_course", "decode", str(run), "1 2"],
                                stdout=full, stderr=subprocess.PIPE, text=True)
     assert child.returncode == 1
     assert child.stderr == "aiayn-np: error: standard output: No space left on device\n"

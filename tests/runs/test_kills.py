@@ -135,7 +135,7 @@ def test_a_training_that_is_killed_resumes_to_the_same_run_as_one_that_is_not(
             time.sleep(0.002)
 
     for _ in range(10):
-        command = [sys.executable, "-m", "aiayn_np", *(
+        command = [sys.executable, "-m", "aiayn_course", *(
             resume if stopped_at else [*argv, "--out", str(out)])]
         code = killed_after(command, has_a_new_checkpoint, rng.uniform(0, 0.1))
         if code != -signal.SIGKILL:                                    # it was faster

@@ -149,7 +149,7 @@ def test_a_signal_to_mpiexec_ends_all_ranks_and_the_run_goes_on(tmp_path, number
     """Ctrl-C lets the step end and saves it; SIGTERM leaves the last checkpoint."""
     out = tmp_path / "run"
     argv = ["train", "copy", *TINY, "--out", out, "--steps"]
-    program = started(3, "-m", "aiayn_np", *argv, "100000")
+    program = started(3, "-m", "aiayn_course", *argv, "100000")
     wait_for(out / "model.npz", program)
     program.send_signal(number)
     got, _, err = ended(program)
@@ -174,7 +174,7 @@ def test_ten_kills_at_random_moments_leave_whole_checkpoints_and_no_rank(tmp_pat
     path = out / "model.npz"
     for i in range(10):
         begin = ["--resume"] if path.exists() else TINY
-        program = started(3, "-m", "aiayn_np", "train", "copy", *begin, "--steps", "100000",
+        program = started(3, "-m", "aiayn_course", "train", "copy", *begin, "--steps", "100000",
                           "--out", out)
         ranks = {}
         while len(ranks) < 3 and (line := program.stderr.readline()):
@@ -219,7 +219,7 @@ def test_without_mpi4py_nothing_is_trained(tmp_path):
 def test_ranks_of_another_mpi_are_refused(tmp_path):
     """As where mpiexec is that of Open MPI, and mpi4py uses MPICH: each rank would train alone."""
     environment = os.environ | {"OMPI_COMM_WORLD_SIZE": "4", "OMPI_COMM_WORLD_RANK": "0"}
-    command = [sys.executable, "-m", "aiayn_np", "train", "copy", "--out", str(tmp_path / "run")]
+    command = [sys.executable, "-m", "aiayn_course", "train", "copy", "--out", str(tmp_path / "run")]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "mpiexec has started 4 processes, but mpi4py knows of 1: it uses another" in done.stderr

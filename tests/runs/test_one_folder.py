@@ -104,7 +104,7 @@ def test_a_kill_in_the_first_save_keeps_no_command_out(
         "    replace(*paths)\n"
         "os.replace = end\n")
     command = ["train", "copy", *TINY, "--steps", "1", "--out", str(out)]
-    child = subprocess.run([sys.executable, "-m", "aiayn_np", *command], env=environment,
+    child = subprocess.run([sys.executable, "-m", "aiayn_course", *command], env=environment,
                            capture_output=True)
     assert child.returncode == -signal.SIGKILL
     assert any(out.glob(".*.part"))
@@ -189,7 +189,7 @@ def test_a_killed_training_is_told_where_the_next_free_name_is_taken(tmp_path, c
 
 @pytest.mark.slow
 def test_two_commands_at_once_write_two_runs(tmp_path):
-    command = [sys.executable, "-m", "aiayn_np", "train", "copy", *TINY, "--steps", "200"]
+    command = [sys.executable, "-m", "aiayn_course", "train", "copy", *TINY, "--steps", "200"]
     children = [subprocess.Popen([*command, "--seed", str(seed)], cwd=tmp_path,
                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
                 for seed in (1, 2)]
@@ -412,7 +412,7 @@ def test_no_matplotlibrc_breaks_or_changes_a_picture_in_a_file(tmp_path):
     for name, content in contents.items():
         (tmp_path / name).mkdir()
         (tmp_path / name / "matplotlibrc").write_bytes(content)
-        command = [sys.executable, "-m", "aiayn_np", "train", "copy", *TINY, "--steps", "1"]
+        command = [sys.executable, "-m", "aiayn_course", "train", "copy", *TINY, "--steps", "1"]
         environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
         child = subprocess.run([*command, "--out", "r"], cwd=tmp_path / name, env=environment,
                                capture_output=True, text=True)

@@ -302,7 +302,7 @@ def test_a_killed_training_resumes_to_the_same_run_five_times(tmp_path, rng, pla
     for _ in range(5):
         more = ["train", "text", "--resume", "--out", str(out)] if stopped else [
             *argv, "--out", str(out)]
-        child = subprocess.Popen([sys.executable, "-m", "aiayn_np", *more],
+        child = subprocess.Popen([sys.executable, "-m", "aiayn_course", *more],
                                  env=os.environ | {"OPENBLAS_NUM_THREADS": "1"},
                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         before = step_of(out)
