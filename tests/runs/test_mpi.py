@@ -219,7 +219,8 @@ def test_without_mpi4py_nothing_is_trained(tmp_path):
 def test_ranks_of_another_mpi_are_refused(tmp_path):
     """As where mpiexec is that of Open MPI, and mpi4py uses MPICH: each rank would train alone."""
     environment = os.environ | {"OMPI_COMM_WORLD_SIZE": "4", "OMPI_COMM_WORLD_RANK": "0"}
-    command = [sys.executable, "-m", "aiayn_course", "train", "copy", "--out", str(tmp_path / "run")]
+    command = [sys.executable, "-m", "aiayn_course", "train", "copy",
+               "--out", str(tmp_path / "run")]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "mpiexec has started 4 processes, but mpi4py knows of 1: it uses another" in done.stderr
