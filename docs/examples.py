@@ -118,7 +118,7 @@ def tests_of(name):
     there = {path.name for path in words("tests/**/test_*.py")}
     return next((user for user in users if user in there), None) or next(
         tests_of(other) for other in dotted() if thing_of(other).__module__ == module
-        and naming(other, "tests/*/test_*.py"))
+        and naming(other, "tests/**/test_*.py"))
 
 
 def naming(name, pattern):
