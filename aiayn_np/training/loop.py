@@ -153,7 +153,7 @@ def train(model: Transformer, task: Task, *, steps: int, batch_size: int = 64,
     recent = deque(maxlen=AVERAGED) if recent is None else recent
     if not isinstance(recent, deque):
         raise TypeError(f"recent must be a deque of states, got {recent!r}")
-    validation = task.validation(validation_size)
+    validation = task.validation(validation_size) if validate_every else ()
     ranks = ranks_of(workers)
     gradient = shared_gradient(model, criterion, token_scores, optimizer, ranks, accumulate)
 
@@ -170,8 +170,8 @@ def train(model: Transformer, task: Task, *, steps: int, batch_size: int = 64,
                 with blas_threads(threads):
                     average = averaged(model, recent)
                     progress.validation = validate(average, task, validation, ranks=ranks)
-            if progress.validation == 1:
-                model.load_state_dict(average.state_dict())
+                if progress.validation == 1:
+                    model.load_state_dict(average.state_dict())
             yield progress
             if progress.validation == 1:
                 return
