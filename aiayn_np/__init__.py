@@ -13,7 +13,7 @@ Read it beside the paper, in this order:
     decoding/                                Sec. 6.1: greedy, beam search, kept keys and values
     proofs/                                  the gradient check, and what a forward must not do
     reading/                                 what a word was made of
-    plotting/                                maps, tables, pictures, animations
+    plotting/                                maps, tables, pictures
     runs/, cli/                              the folder of a training, and the command line
     text/                                    sentence pairs: vocabulary, batches, BLEU
     models/                                  OPUS-MT, GPT-2, BERT, Llama; PyTorch

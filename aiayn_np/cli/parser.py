@@ -8,7 +8,7 @@ import textwrap
 
 from .. import __version__
 from ..checks import one_line
-from . import animate, check, exchange, generate, look, options, train, translate, why
+from . import check, exchange, generate, look, options, train, translate, why
 from .common import nearest
 
 START = """first steps:
@@ -66,10 +66,6 @@ COMMANDS = [  # name, function, its options, what it does, examples
      "let a BERT guess the masked words of a text", """
   aiayn-np fill bert-base-uncased "Paris is the [MASK] of France"
   aiayn-np fill bert-base-uncased "Paris is the [MASK] of France" --top 3"""),
-    ("animate", animate.animate_command, animate.add_animate_options,
-     "show attention forming while a model learns, as a GIF", """
-  aiayn-np animate reverse
-  aiayn-np animate copy --steps 200 --out copying.gif"""),
     ("check", check.check_command, check.add_check_options,
      "check every gradient of a whole model, as a table", """
   aiayn-np check

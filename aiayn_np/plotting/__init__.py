@@ -1,8 +1,7 @@
-"""Attention as pictures, tables and animations.
+"""Attention as pictures and tables.
 
 Public names, by the file that defines them:
 
-    animation        animate, record
     figures          draw_grid, draw_map, draw_spread, load_matplotlib, log_ticks, new_figure,
                      plot_attention, plot_attention_grid, plot_loss, plot_positional_encoding,
                      plot_signed, save_figure

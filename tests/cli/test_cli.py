@@ -357,20 +357,14 @@ def terminal(monkeypatch):
 
 
 @pytest.mark.slow
-def test_what_takes_long_has_a_bar(monkeypatch, tmp_path, blank_pictures):
-    """On a terminal: a bar for each training of `zoo --train`, and two for `animate`."""
+def test_what_takes_long_has_a_bar(monkeypatch):
+    """On a terminal: a bar for each training of `zoo --train`."""
     screen = terminal(monkeypatch)
     monkeypatch.setattr("aiayn_course.lab.zoo.learning.learn",
                         lambda *_, **options: iter(range(700)))
     assert main(["zoo", "3", "--train"]) == 0
     assert "no bug planted, seed 3: " in screen.getvalue()
     assert "/700" in screen.getvalue()
-    out = str(tmp_path / "x.gif")
-    assert main(["animate", "copy", "--steps", "2", "--out", out]) == 0
-    for work in ("training", "drawing"):
-        assert work in screen.getvalue()
-    assert "/2 [" in screen.getvalue()
-    assert "/3 [" in screen.getvalue()                                 # pictures
 
 
 def test_without_a_terminal_it_is_a_line_now_and_then(monkeypatch, capsys):

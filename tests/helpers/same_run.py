@@ -41,6 +41,3 @@ def without_pictures(patch):
 def with_blank_pictures(patch):
     """Set up every picture and write a blank one: where it goes is the point, not what it shows."""
     patch.setattr("aiayn_np.plotting.figures.png_of", lambda fig, dpi: b"\x89PNG")
-    patch.setattr("aiayn_np.plotting.animation.animate",
-                  lambda recording, path, watch: Path(path).write_bytes(
-                      b"GIF89a"[: 6 * len([*watch(range(3))])]))

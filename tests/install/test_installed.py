@@ -71,7 +71,6 @@ WORKS = {  # command -> how it is tried, what it prints
     "explore": ("explore runs/reverse", "explore.html"),
     "trace": ("trace runs/reverse '3 1 4'", "decoder"),
     "why": ("why runs/reverse '3 1'", r"most came from|no token speaks"),
-    "animate": ("animate copy --steps 2", "copy.gif"),
     "check": ("check", "decoder"),
     "zoo": ("zoo 1 2", "caught"),
     "figures": ("figures variance", "variance.png"),
