@@ -10,7 +10,7 @@ from test_live_browser import axe, path, run, settled, unfold  # noqa: F401
 
 pytestmark = pytest.mark.slow
 NAMES = {"EN", "softmax", "Softmax", "tanh", "Home", "End", "Ctrl", "Transformer", "Add", "Norm",
-         "reverse", "aiayn_np", "NumPy", "unk", "pad", "JavaScript", "d_k"}  # as they are in both
+         "reverse", "aiayn_np", "NumPy", "unk", "pad", "JavaScript", "d_k", "logit"}  # in both
 SEEN = """() => {
   const found = [document.title];
   const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
