@@ -12,6 +12,7 @@ class AddNorm(Module):
     x, sublayer_output (..., d_model)   ->   (..., d_model)
     backward: a sum hands its gradient to both of its terms.
     """
+    formula = "LayerNorm(x + Dropout(Sublayer(x)))"
     position_wise = True
 
     def __init__(self, d_model: int, P_drop: float):

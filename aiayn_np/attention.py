@@ -22,6 +22,7 @@ class ScaledDotProductAttention(Module):
     grad_Q_ik = sum_j grad_scores_ij K_jk / sqrt(d_k)   and
     grad_K_jk = sum_i grad_scores_ij Q_ik / sqrt(d_k)
     """
+    formula = "Attention(Q, K, V) = softmax(Q K^T / sqrt(d_k)) V"
     position_wise = True
 
     def __init__(self, P_drop: float = 0.0):

@@ -21,6 +21,7 @@ class DecoderLayer(Module):
     allowed: the mask of the self-attention, which must include `causal`;
     memory_allowed: the mask over the memory.   attention: as in EncoderLayer.
     """
+    formula = "Masked self-attention, attention over the memory, feed-forward, each with Add & Norm"
     position_wise = True  # each query alone, so decoding may keep keys and values
 
     def __init__(self, d_model, d_ff, h, *, P_drop=0.1, d_k=None, d_v=None, attention=None, rng):
@@ -65,6 +66,7 @@ class Decoder(Module):
     x (..., T_tgt, d_model)   memory (..., T_src, d_model)   ->   (..., T_tgt, d_model)
     norm: a layer for the output of the stack; None in the paper (see final_norm).
     """
+    formula = "The stack of N decoder layers, each of which reads the same memory"
 
     def __init__(self, layers: Iterable[Any], *, norm: Module | None = None):
         self.layers, self.norm = list(layers), norm

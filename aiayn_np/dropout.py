@@ -10,6 +10,7 @@ class Dropout(Module):
     The division keeps the mean: E[y] = x. Dropout happens if and only if the call gets an `rng`;
     the same generator state draws the same `kept`, whatever the dtype.
     """
+    formula = "y = x * kept / (1 - P_drop),  kept ~ Bernoulli(1 - P_drop)"
     position_wise = True
 
     def __init__(self, P_drop: float):

@@ -16,6 +16,7 @@ class Embedding(Module):
     backward: row v of E was used wherever ids == v, so it gets the sum of those gradients,
     times sqrt(d_model). Ids have no gradient: backward returns None.
     """
+    formula = "y = sqrt(d_model) * E[ids]"
     position_wise = True
 
     def __init__(self, vocab_size: int, d_model: int, *, rng: np.random.Generator):
@@ -40,6 +41,7 @@ class OutputProjection(Module):
 
     x (..., d_model)   E (vocab_size, d_model), the embedding's   ->   (..., vocab_size)
     """
+    formula = "logits = x E^T"
     position_wise = True
 
     def __init__(self, E: Parameter):

@@ -16,6 +16,7 @@ class EncoderLayer(Module):
     x (..., T, d_model)   allowed: the mask of MultiHeadAttention   ->   (..., T, d_model)
     attention: a factory called as attention(h, d_k, d_v, rng), or a layer; None is the paper's.
     """
+    formula = "Self-attention, Add & Norm, feed-forward, Add & Norm"
 
     def __init__(self, d_model, d_ff, h, *, P_drop=0.1, d_k=None, d_v=None, attention=None, rng):
         check_layer_options(d_model, d_ff, h, d_k, d_v, P_drop, rng)
@@ -49,6 +50,7 @@ class Encoder(Module):
     x (..., T, d_model)   ->   memory (..., T, d_model), which the decoder attends to
     norm: a layer for the output of the stack; None in the paper (see final_norm).
     """
+    formula = "The stack of N encoder layers"
 
     def __init__(self, layers: Iterable[Any], *, norm: Module | None = None):
         self.layers, self.norm = list(layers), norm

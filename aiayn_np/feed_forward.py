@@ -12,6 +12,7 @@ class ReLU(Module):
 
     backward: dy/dx is 1 where x > 0 and 0 elsewhere (at x = 0 too, as is usual).
     """
+    formula = "y = max(0, x)"
     position_wise = True
 
     def forward(self, x):
@@ -30,6 +31,7 @@ class PositionwiseFeedForward(Module):
 
     x (..., d_model)   ->   (..., d_model), through d_ff; the same map at every position
     """
+    formula = "FFN(x) = max(0, x W_1 + b_1) W_2 + b_2"
     position_wise = True
 
     def __init__(self, d_model: int, d_ff: int, *, rng: np.random.Generator):

@@ -18,6 +18,7 @@ class LayerNorm(Module):
     the mean and through the variance,   dn_j/dx_k = (1[j = k] - 1/d - n_j n_k / d) / s,   so
     grad_x_k = sum_j g_j dn_j/dx_k = (g_k - mean(g) - n_k mean(g n)) / s
     """
+    formula = "y = gamma * n + beta"
     position_wise = True
 
     def __init__(self, d_model: int, eps: float = 1e-6):

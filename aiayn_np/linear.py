@@ -19,6 +19,7 @@ class Linear(Module):
     grad_x_m = sum_n grad_y_n W_mn,  and, summed over all positions,
     grad_W_mn = sum x_m grad_y_n,    grad_b_n = sum grad_y_n
     """
+    formula = "y = x W + b"
     position_wise = True
 
     def __init__(self, d_in: int, d_out: int, *, bias: bool = True, rng: np.random.Generator):

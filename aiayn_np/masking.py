@@ -29,6 +29,7 @@ class Mask(Module):
 
     scores (..., T_q, T_k)   allowed: bool, True where query i may look at key j, or None
     """
+    formula = "scores where allowed, -inf elsewhere"
     position_wise = True
 
     def forward(self, scores, *, allowed=None):

@@ -56,6 +56,7 @@ class Cache(SimpleNamespace):
 
 class Module:
     """Base of every layer. Subclasses write `forward` and `backward`."""
+    formula = ""  # what forward computes, in one line, for tables and pages
     position_wise = False  # each position (of an attention: each query) is computed alone
 
     def __call__(self, *arrays, **options):

@@ -39,6 +39,7 @@ class MultiHeadAttention(Module):
     then a split into heads, is the same as h products. The paper has no biases here.
     d_k, d_v: d_model / h by default.   attention: a layer called as ScaledDotProductAttention.
     """
+    formula = "MultiHead(Q, K, V) = Concat(head_1, ..., head_h) W^O"
 
     def __init__(self, d_model, h, *, d_k=None, d_v=None, bias=False, attention=None, rng):
         d_k, d_v = check_heads(d_model, h, d_k, d_v)

@@ -16,6 +16,7 @@ class SinusoidalPositionalEncoding(Module):
     PE is a constant: the gradient passes through unchanged. (`rng` is taken and not used, so that
     both encodings are made by the same call.)
     """
+    formula = "y = x + PE"
     position_wise = True
 
     def __init__(self, d_model: int, max_len: int, *, rng: np.random.Generator | None = None):
@@ -50,6 +51,7 @@ class LearnedPositionalEncoding(Module):
     x (..., T, d_model), its first position being number `start`   ->   the same shape
     E (max_len, d_model), drawn N(0, 1/2): the mean square of the sinusoids is 1/2 too.
     """
+    formula = "y = x + E[pos]"
     position_wise = True
 
     def __init__(self, d_model: int, max_len: int, *, rng: np.random.Generator):

@@ -18,6 +18,7 @@ class Softmax(Module):
     backward, with w = softmax(s):  dw_j/ds_k = w_j (1[j = k] - w_k)   so
     grad_s_k = sum_j grad_w_j dw_j/ds_k = w_k (grad_w_k - sum_j grad_w_j w_j)
     """
+    formula = "softmax(s)_j = exp(s_j) / sum_k exp(s_k)"
     position_wise = True
 
     def forward(self, scores):

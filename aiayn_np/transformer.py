@@ -33,6 +33,7 @@ class Transformer(Module):
     attention : a factory called as attention(h, d_k, d_v, rng), once for each place
     encoder_layer, decoder_layer : classes or factories with EncoderLayer's signature
     """
+    formula = "logits = Decoder(tgt, Encoder(src)) E^T"
 
     def __init__(
         self, vocab_size, *, N=6, d_model=512, d_ff=2048, h=8, d_k=None, d_v=None, P_drop=0.1,

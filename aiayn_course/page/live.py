@@ -18,7 +18,6 @@ import numpy as np
 from aiayn_np.dropout import Dropout
 from aiayn_np.files import replacing
 from aiayn_np.module import Module, Parameter, leaves
-from aiayn_np.plotting.tracing import formula_of
 from aiayn_np.transformer import Transformer
 
 PAGE = Path(__file__).parent  # with the scripts, the style and the words
@@ -152,7 +151,7 @@ def described(node, values, places):
         return node
     parts = {name: described(child, values, places) for name, child in vars(node).items()
              if not isinstance(child, Dropout)}                        # decoding drops nothing
-    return {"class": type(node).__name__, "formula": formula_of(type(node))} | parts
+    return {"class": type(node).__name__, "formula": node.formula} | parts
 
 
 def outline(model):

@@ -6,5 +6,5 @@ Public names, by the file that defines them:
                      plot_attention, plot_attention_grid, plot_loss, plot_positional_encoding,
                      plot_signed, save_figure
     maps             attention_maps, attention_masks
-    tracing          Trace, formula_of, trace
+    tracing          Trace, trace
 """

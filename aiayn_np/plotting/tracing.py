@@ -150,13 +150,6 @@ def trace(model: Any, src: np.ndarray, tgt: np.ndarray, targets: np.ndarray, *,
     return Trace(recorder.components)
 
 
-def formula_of(layer: type[Module]) -> str:
-    """Return how the docstring of a layer, or of its base, begins: one line, up to three spaces."""
-    layers = [cls for cls in layer.__mro__ if issubclass(cls, Module) and cls is not Module]
-    first = next((cls.__doc__ for cls in layers if cls.__doc__), "")
-    return first.strip().split("\n")[0].split("   ")[0].rstrip(",:;")
-
-
 def copied(model):
     """Return a copy with gradients of 0 that shares the parameters' values, which are only read."""
     memo: dict[int, np.ndarray] = {}
@@ -182,8 +175,7 @@ class Recorder:
 
         def noted_forward(*arrays, **options):
             shapes = tuple(np.shape(x) for x in arrays)
-            component = Component(path, self.depth, type(layer).__name__,
-                                  formula_of(type(layer)), shapes)
+            component = Component(path, self.depth, type(layer).__name__, layer.formula, shapes)
             self.components.append(component)
             self.depth += 1
             y, cache = forward(*arrays, **options)

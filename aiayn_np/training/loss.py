@@ -17,6 +17,7 @@ class LabelSmoothedCrossEntropy(Module):
     backward: log p_v = z_v - log sum_u exp(z_u) and q sums to 1, so d loss / d z_v = p_v - q_v at
     each real target, divided by their number.
     """
+    formula = "loss = mean over real targets of  -sum_v q_v log p_v"
 
     def __init__(self, eps_ls: float = 0.1, pad: int = 0) -> None:
         check_number("eps_ls", eps_ls, 0, 1)
@@ -53,6 +54,7 @@ class ModelLoss(Module):
     """loss = Loss(Model(src, tgt), targets)
 
     A model and its loss as one function of the parameters, as the gradient check wants it."""
+    formula = "loss = Loss(Model(src, tgt), targets)"
 
     def __init__(self, model: Module, loss: Module) -> None:
         self.model, self.loss = model, loss

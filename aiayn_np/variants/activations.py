@@ -57,6 +57,7 @@ class GELU(Module):
     x of any shape   ->   the same shape. Phi is the distribution function of N(0, 1).
     backward: dy/dx = Phi(x) + x phi(x), where phi(x) = exp(-x^2 / 2) / sqrt(2 pi)
     """
+    formula = "y = x Phi(x)"
     position_wise = True
 
     def forward(self, x: np.ndarray) -> tuple[np.ndarray, Cache]:
@@ -78,6 +79,7 @@ class TanhGELU(Module):
     backward: u = sqrt(2 / pi) (x + 0.044715 x^3) has du/dx = sqrt(2 / pi) (1 + 3 * 0.044715 x^2),
     and d tanh(u)/du = 1 - tanh(u)^2
     """
+    formula = "y = x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2"
     position_wise = True
 
     def forward(self, x: np.ndarray) -> tuple[np.ndarray, Cache]:
@@ -99,6 +101,7 @@ class SiLU(Module):
     x of any shape   ->   the same shape
     backward: y = x s with s = 1 / (1 + exp(-x)), and ds/dx = s (1 - s), so dy/dx = s + x s (1 - s)
     """
+    formula = "y = x / (1 + exp(-x))"
     position_wise = True
 
     def forward(self, x: np.ndarray) -> tuple[np.ndarray, Cache]:
@@ -117,6 +120,7 @@ class FeedForward(Module):
 
     x (..., d_model)   ->   (..., d_model), through d_ff.   activation: a layer without parameters
     """
+    formula = "FFN(x) = activation(x W_1 + b_1) W_2 + b_2"
     position_wise = True
 
     def __init__(self, d_model: int, d_ff: int, *, activation: Module,

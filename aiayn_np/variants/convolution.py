@@ -18,6 +18,7 @@ class Convolution1D(Module):
     grad_x_sm = sum_jn grad_y_tn W_jmn,  and, summed over all positions,
     grad_W_jmn = sum x_sm grad_y_tn,     grad_b_n = sum grad_y_tn
     """
+    formula = "y_t = sum_j x_(t + j - left) W_j + b"
 
     def __init__(self, d_in: int, d_out: int, k: int, *, rng: np.random.Generator) -> None:
         check_sizes(d_in=d_in, d_out=d_out, k=k)

@@ -15,6 +15,7 @@ class UnscaledEmbedding(Embedding):
     ids (...) integers   E (vocab_size, d_model)   ->   (..., d_model)
     backward: row v of E gets the sum of the gradients wherever ids == v.
     """
+    formula = "y = E[ids]"
     position_wise = True
 
     def forward(self, ids: np.ndarray) -> tuple[np.ndarray, Cache]:
@@ -33,6 +34,7 @@ class SegmentEmbedding(Module):
     x (..., T, d_model)   segments (..., T) integers, all 0 for None   ->   the shape of x
     backward: row s of E gets the sum of the gradients wherever segments == s.
     """
+    formula = "y = x + E[segments]"
     position_wise = True
 
     def __init__(self, segments: int, d_model: int, *, rng: np.random.Generator) -> None:
@@ -78,6 +80,7 @@ class BiasedProjection(Module):
 
     x (..., d_model)   E (vocab_size, d_model)   b (vocab_size,)   ->   (..., vocab_size)
     """
+    formula = "logits = x E^T + b"
     position_wise = True
 
     def __init__(self, E: Parameter) -> None:

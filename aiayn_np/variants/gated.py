@@ -20,6 +20,7 @@ class SwiGLU(Module):
     backward: product_n = gate_n up_n, so   grad_gate = grad_product * up,   grad_up = grad_product
     * gate.   x is used twice, so grad_x is a sum of two.
     """
+    formula = "FFN(x) = (activation(x W_gate) * x W_1) W_2"
     position_wise = True
 
     def __init__(self, d_model: int, d_ff: int, *, activation: Callable[[], Module] = SiLU,

@@ -32,6 +32,7 @@ class LocalAttention(ScaledDotProductAttention):
     queries i = j + n - radius, with m = r - 1 - n: in the transposed band, kept'_jn = kept_im, so
     grad_V_jv = sum_n kept'_jn grad_out_iv. The same for scores_im = sum_k Q_ik K_jk / sqrt(d_k).
     """
+    formula = "softmax over |i - j| <= radius of Q_i K_j / sqrt(d_k), times V_j"
 
     def __init__(self, radius: int, P_drop: float = 0.0) -> None:
         check_sizes(radius=radius, least=0)

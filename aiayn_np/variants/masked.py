@@ -21,6 +21,7 @@ class MaskedTokenHead(Module):
 
     x (..., d_model)   ->   (..., vocab_size).   E is the embedding's Parameter.
     """
+    formula = "logits = LayerNorm(activation(x W + b)) E^T + b_E"
     position_wise = True
 
     def __init__(self, E: Parameter, *, activation: Callable[[], Module] = GELU,
@@ -54,6 +55,7 @@ class MaskedLanguageModel(Module):
     The three embeddings of a token are added and normalised before the first layer.
     layer: a class or factory with EncoderLayer's signature;  pad: an id, or None for no padding.
     """
+    formula = "logits = Head(Encoder(LayerNorm(E[ids] + E[pos] + E[segments])))"
 
     def __init__(self, vocab_size: int, *, N: int = 12, d_model: int = 768, d_ff: int = 3072,
                  h: int = 12, P_drop: float = 0.1, max_len: int = 512, segments: int = 2,

@@ -24,6 +24,7 @@ class MemoryEfficientAttention(Module):
     mean_grad_i = sum_j grad_weights_ij weights_ij = sum_v grad_out_iv out_iv,   and then
     grad_scores_ij = weights_ij (grad_weights_ij - mean_grad_i), the rest as in plain attention.
     """
+    formula = "softmax(Q K^T / sqrt(d_k)) V, over `block` keys at a time"
     position_wise = True
 
     def __init__(self, block: int = 512) -> None:

@@ -38,6 +38,7 @@ class TokenStack(Module):
     layer: a class with EncoderLayer's signature.   embedding: a class called as Embedding.
     positions: a class or factory called as positions(d_model, max_len, rng=rng), or a layer.
     """
+    formula = "Embedding, positions, dropout and N layers: what both models have below their heads"
 
     def __init__(self, vocab_size: int, *, N: int, d_model: int, d_ff: int, h: int,
                  P_drop: float = 0.1, max_len: int = 512,
@@ -78,6 +79,7 @@ class LanguageModel(Module):
     layer is an encoder layer with a causal mask. `options` are those of TokenStack.
     pad: the id of padding, or None where there is none.
     """
+    formula = "logits = TokenStack(ids) E^T"
 
     def __init__(self, vocab_size: int, *, pad: int | None = 0, rng: np.random.Generator,
                  **options: Any) -> None:
@@ -110,6 +112,7 @@ class LlamaLayer(PreNormEncoderLayer):
     serve h heads of queries.
     bias: of the attention   gate_bias: of SwiGLU   rotary: the class of both rotary layers
     """
+    formula = "x = x + Attention(RMSNorm(x));  x = x + SwiGLU(RMSNorm(x))"
     stack_norm = RMSNorm
 
     def __init__(self, d_model: int, d_ff: int, h: int, *, h_kv: int | None = None,
@@ -155,6 +158,7 @@ class MeanOverTokens(Module):
     x (B, T, d_model)   allowed: bool (B, 1, 1, T), True for real tokens   ->   (B, d_model)
     backward: every real token gets its share of the gradient; a row without one gives zeros.
     """
+    formula = "y = sum_t real_t x_t / sum_t real_t"
 
     def forward(self, x: np.ndarray, *, allowed: np.ndarray) -> tuple[np.ndarray, Cache]:
         check_array("x", x, min_ndim=3)
@@ -176,6 +180,7 @@ class Classifier(Module):
     ids (B, T)   ->   logits (B, classes)                              cf. Devlin et al., 2018
     `options` are those of TokenStack.
     """
+    formula = "logits = mean over the tokens of TokenStack(ids), times W + b: encoder-only"
 
     def __init__(self, vocab_size: int, classes: int, *, pad: int | None = 0,
                  rng: np.random.Generator, **options: Any) -> None:

@@ -18,6 +18,7 @@ class RMSNorm(Module):
     backward, with g = grad_y * gamma and s = sqrt(mean(x^2) + eps): dn_j/dx_k = (1[j = k] -
     n_j n_k / d) / s, so   grad_x_k = (g_k - n_k mean(g n)) / s
     """
+    formula = "y = gamma * n"
     position_wise = True
 
     def __init__(self, d_model: int, eps: float = 1e-06) -> None:
@@ -57,6 +58,7 @@ class BatchNorm(Module):
 
     backward: as LayerNorm, with the means over the rows instead of over the features.
     """
+    formula = "y = gamma * n + beta"
 
     def __init__(self, d_model: int, eps: float = 1e-05) -> None:
         check_sizes(d_model=d_model)

@@ -24,6 +24,7 @@ class PreNormEncoderLayer(Module):
     The signature and the inputs of EncoderLayer. A subclass may set another `stack_norm`, such as
     RMSNorm, which is then used in the layers too.
     """
+    formula = "x = x + Dropout(Attention(Norm(x)));  x = x + Dropout(FFN(Norm(x)))"
 
     stack_norm: Any = LayerNorm
 
@@ -66,6 +67,7 @@ class PreNormDecoderLayer(Module):
 
     The signature and the inputs of DecoderLayer. The memory is already normalised.
     """
+    formula = "The same three times: self-attention, attention over the memory, feed-forward"
     position_wise = True
 
     stack_norm = LayerNorm

@@ -20,6 +20,7 @@ class RNN(Module):
     grad_h_t = grad_y_t + grad_sum_(t+1) U^T;  and tanh' = 1 - tanh^2, so
     grad_sum_t = grad_h_t (1 - h_t^2);  summed over all positions, grad_U = h_(t-1)^T grad_sum_t
     """
+    formula = "h_t = tanh(x_t W + h_(t-1) U + b)"
 
     def __init__(self, d_in: int, d_hidden: int, *, rng: np.random.Generator) -> None:
         check_sizes(d_in=d_in, d_hidden=d_hidden)
@@ -65,6 +66,7 @@ class GRU(Module):
     grad_z = grad_h (h_before - n),   grad_n = grad_h (1 - z) (1 - n^2),   grad_r = grad_n p,
     sigmoid' = s (1 - s),   and h_before gets grad_h z and, through U, (grad_r, grad_z, grad_n r)
     """
+    formula = "Gated recurrent unit in PyTorch's form"
 
     def __init__(self, d_in: int, d_hidden: int, *, rng: np.random.Generator) -> None:
         check_sizes(d_in=d_in, d_hidden=d_hidden)

@@ -46,6 +46,7 @@ class RelativePositionBias(Module):
     backward: grad_scores = grad_y. Row r of b was added at every pair with its distance, so
     grad_b[r] = sum of grad_y_ij over all pairs with index_ij = r, and over all sequences.
     """
+    formula = "y_ij = scores_ij + b[clip(j - i, -max_distance, max_distance)]"
 
     def __init__(self, h: int, max_distance: int, *, rng: np.random.Generator) -> None:
         check_sizes(h=h, max_distance=max_distance)
@@ -80,6 +81,7 @@ class RelativePositionBias2D(Module):
 
     backward: as in RelativePositionBias.
     """
+    formula = "y_ij = scores_ij + b[row_i - row_j, column_i - column_j]"
 
     def __init__(self, h: int, height: int, width: int, *, rng: np.random.Generator) -> None:
         check_sizes(h=h, height=height, width=width)
@@ -114,6 +116,7 @@ class RelativeScore(Module):
     Q (..., h, T_q, d_k)   K (..., h, T_k, d_k)   ->   scores (..., h, T_q, T_k)
     bias: a layer scores -> scores + bias, such as those above.
     """
+    formula = "score(q, k) = q . k / sqrt(d_k) + bias"
 
     def __init__(self, bias: Module) -> None:
         check_bias(bias)
@@ -137,6 +140,7 @@ class RelativeAttention(ScoredAttention):
     Q (..., h, T_q, d_k)   K (..., h, T_k, d_k)   V (..., h, T_k, d_v)   ->   (..., h, T_q, d_v)
     Queries and keys are both numbered from 0.
     """
+    formula = "Attention(Q, K, V) = softmax(Q K^T / sqrt(d_k) + bias) V"
 
     def __init__(self, bias: Module, P_drop: float = 0.0) -> None:
         super().__init__(RelativeScore(bias), P_drop)

@@ -25,6 +25,7 @@ class RotaryPositions(Module):
 
     backward: R_t is orthogonal, so   grad_x_t = R_t^T grad_y_t,   the turn by the opposite angle
     """
+    formula = "y_a = x_a cos(t w_i) - x_b sin(t w_i)"
 
     def __init__(self, d_k: int, *, base: float = 10000.0, interleaved: bool = False) -> None:
         check_sizes(d_k=d_k)
@@ -69,6 +70,7 @@ class NormedRotaryPositions(RotaryPositions):
 
     x (..., T, d_k)   gamma (d_k,)   ->   the same shape
     """
+    formula = "y = R_t RMSNorm(x)"
 
     def __init__(self, d_k: int, *, base: float = 10000.0, interleaved: bool = False) -> None:
         super().__init__(d_k, base=base, interleaved=interleaved)
@@ -91,6 +93,7 @@ class RotaryAttention(ScaledDotProductAttention):
     rotary_Q, rotary_K: the layers that turn, one layer for both by default. Queries and keys are
     both numbered from 0. (Decoding turns each key once, when it is new, and keeps it so.)
     """
+    formula = "softmax((R Q) (R K)^T / sqrt(d_k)) V"
 
     def __init__(self, rotary_Q: RotaryPositions, rotary_K: RotaryPositions | None = None,
                  P_drop: float = 0.0) -> None:
@@ -125,6 +128,7 @@ class NoPositions(SinusoidalPositionalEncoding):
 
     x (..., T, d_model), its first position being number `start`   ->   the same shape
     """
+    formula = "y = x"
     position_wise = True
 
     def table(self, T: int, *, start: int = 0) -> np.ndarray:

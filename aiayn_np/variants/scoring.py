@@ -67,6 +67,7 @@ class DotScore(Module):
     backward: scores_ij = sum_a Q_ia K_ja, so
     grad_Q_ia = sum_j grad_scores_ij K_ja   and   grad_K_ja = sum_i grad_scores_ij Q_ia
     """
+    formula = "score(q, k) = q . k"
     position_wise = True
 
     def forward(self, Q: np.ndarray, K: np.ndarray) -> tuple[np.ndarray, Cache]:
@@ -95,6 +96,7 @@ class GeneralScore(Module):
     grad_W_ab = sum_i Q_ia grad_mapped_ib, over all sequences too,   and
     grad_Q_ia = sum_b grad_mapped_ib W_ab
     """
+    formula = "score(q, k) = q^T W k"
     position_wise = True
 
     def __init__(self, h: int, d_k: int, *, rng: np.random.Generator) -> None:
@@ -129,6 +131,7 @@ class PairTanh(Module):
     x_i is in the pairs with every j and y_j in those with every i, so
     grad_x_ia = sum_j grad_sum_ija   and   grad_y_ja = sum_i grad_sum_ija
     """
+    formula = "hidden_ij = tanh(x_i + y_j)"
     position_wise = True
 
     def forward(self, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, Cache]:
@@ -160,6 +163,7 @@ class AdditiveScore(Module):
     grad_hidden_ija = grad_scores_ij v_a   and   grad_v_a = sum_ij grad_scores_ij hidden_ija;
     then through PairTanh (see there) to grad_x, grad_y; and x = Q W, y = K U are linear maps.
     """
+    formula = "score(q, k) = v^T tanh(W^T q + U^T k)"
     position_wise = True
 
     def __init__(self, h: int, d_k: int, *, d_a: int | None = None,
@@ -207,6 +211,7 @@ class ConcatScore(Module):
 
     backward: as in AdditiveScore.
     """
+    formula = "score(q, k) = v^T tanh(W^T [q; k])"
     position_wise = True
 
     def __init__(self, h: int, d_k: int, *, d_a: int | None = None,
@@ -250,6 +255,7 @@ class ScoredAttention(Module):
 
     backward: ScaledDotProductAttention's, with score in place of product and scale.
     """
+    formula = "Attention(Q, K, V) = softmax(score(Q, K)) V"
     position_wise = True
 
     def __init__(self, score: Module, P_drop: float = 0.0) -> None:

@@ -73,6 +73,7 @@ class WindowAttention(Module):
     backward: roll, to_windows and from_windows only move numbers, so the inverse moves their
     gradients back. x is used three times, as queries, keys and values, so grad_x is a sum of three.
     """
+    formula = "Self-attention of an image inside its windows of window x window tokens"
 
     def __init__(self, d_model: int, h: int, window: int, *, shift: int = 0,
                  rng: np.random.Generator) -> None:

@@ -18,7 +18,6 @@ from aiayn_np import (
     trace,
 )
 from aiayn_np.module import leaves
-from aiayn_np.plotting.tracing import formula_of
 from aiayn_np.variants.scoring import additive_attention
 
 
@@ -183,23 +182,25 @@ def test_a_layer_that_drops_its_gradient_is_seen(model, batch):
 
 
 @pytest.mark.parametrize("cls", sorted(module_classes(), key=str), ids=lambda c: c.__name__)
-def test_the_formula_is_the_first_line_of_the_docstring_without_its_source(cls):
-    formula = formula_of(cls)
-    assert formula
-    assert inspect.cleandoc(cls.__doc__).startswith(formula)
-    assert "   " not in formula
-    assert "Sec." not in formula
+def test_every_layer_says_its_formula_and_its_docstring_begins_with_it(cls):
+    assert cls.formula
+    assert inspect.cleandoc(cls.__doc__).startswith(cls.formula)
+    assert "   " not in cls.formula
+    assert "Sec." not in cls.formula
 
 
-def test_a_layer_without_a_docstring_has_the_formula_of_its_base():
+def test_the_table_shows_the_formula_of_the_class_or_of_its_base(model, batch):
     class Mine(Softmax):
-        pass
+        """Another docstring."""
 
     class Own(Softmax):
-        """y = x,   for nothing"""
+        formula = "y = x"
 
-    class Bare(Module):
-        pass
-
-    assert formula_of(Softmax) == "softmax(s)_j = exp(s_j) / sum_k exp(s_k)"
-    assert [formula_of(cls) for cls in (Mine, Own, Bare)] == [formula_of(Softmax), "y = x", ""]
+    stack = model.encoder.layers
+    stack[0].self_attention.attention.softmax, stack[1].self_attention.attention.softmax = (
+        Mine(), Own())
+    found = {c.path: c.formula for c in trace(model, *batch).components}
+    path = "encoder.layers.{}.self_attention.attention.softmax"
+    assert [found[path.format(i)] for i in range(2)] == [Softmax.formula, "y = x"]
+    assert Softmax.formula == "softmax(s)_j = exp(s_j) / sum_k exp(s_k)"
+    assert Module.formula == ""
