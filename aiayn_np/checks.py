@@ -52,9 +52,12 @@ def check_number(name, value, low, high, *, open_low=False):
         raise ValueError(f"{name} must lie in {interval}, got {name}={value}")
 
 
-def check_rng(rng):
-    """A numpy Generator: randomness is an argument here, never a global state."""
-    if not isinstance(rng, np.random.Generator):
+def check_rng(rng, *, or_none=False):
+    """A numpy Generator: randomness is an argument here, never a global state.
+
+    or_none: whether None will do, which leaves the parameters of a layer empty
+    """
+    if not (isinstance(rng, np.random.Generator) or (or_none and rng is None)):
         raise TypeError(f"rng must be a numpy.random.Generator, got {type(rng).__name__}")
 
 
@@ -78,7 +81,7 @@ def check_layer_options(d_model, d_ff, h, d_k, d_v, P_drop, rng):
     check_sizes(d_model=d_model, d_ff=d_ff)
     check_heads(d_model, h, d_k, d_v)
     check_number("P_drop", P_drop, 0, 1)
-    check_rng(rng)
+    check_rng(rng, or_none=True)
 
 
 def check_array(name, x, *, last=None, parameter=None, min_ndim=1):

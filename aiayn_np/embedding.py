@@ -14,16 +14,16 @@ class Embedding(Module):
 
     ids (...) integers   E (vocab_size, d_model), drawn N(0, 1/d_model)   ->   (..., d_model)
     backward: row v of E was used wherever ids == v, so it gets the sum of those gradients,
-    times sqrt(d_model). Ids have no gradient: backward returns None.
+    times sqrt(d_model). Ids have no gradient: backward returns None. rng=None leaves E empty.
     """
     formula = "y = sqrt(d_model) * E[ids]"
     position_wise = True
 
-    def __init__(self, vocab_size: int, d_model: int, *, rng: np.random.Generator):
+    def __init__(self, vocab_size: int, d_model: int, *, rng: np.random.Generator | None):
         check_sizes(vocab_size=vocab_size, d_model=d_model)
-        check_rng(rng)
+        check_rng(rng, or_none=True)
         self.vocab_size, self.d_model = vocab_size, d_model
-        self.E = Parameter(rng.normal(0, 1 / math.sqrt(d_model), (vocab_size, d_model)))
+        self.E = Parameter.normal(1 / math.sqrt(d_model), (vocab_size, d_model), rng)
 
     def forward(self, ids):
         ids = check_ids("ids", ids, self.vocab_size)

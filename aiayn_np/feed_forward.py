@@ -34,7 +34,7 @@ class PositionwiseFeedForward(Module):
     formula = "FFN(x) = max(0, x W_1 + b_1) W_2 + b_2"
     position_wise = True
 
-    def __init__(self, d_model: int, d_ff: int, *, rng: np.random.Generator):
+    def __init__(self, d_model: int, d_ff: int, *, rng: np.random.Generator | None):
         check_sizes(d_model=d_model, d_ff=d_ff)
         self.linear_1 = Linear(d_model, d_ff, rng=rng)
         self.relu = ReLU()

@@ -13,7 +13,7 @@ class Linear(Module):
     """y = x W + b                                                     Sec. 3.2.2 and 3.3
 
     x (..., d_in)   W (d_in, d_out)   b (d_out,) or none   ->   y (..., d_out)
-    W is drawn Xavier-uniform, b starts at zero.
+    W is drawn Xavier-uniform (rng=None: left empty), b starts at zero.
 
     backward: y_n = sum_m x_m W_mn + b_n, at every position, so
     grad_x_m = sum_n grad_y_n W_mn,  and, summed over all positions,
@@ -22,12 +22,13 @@ class Linear(Module):
     formula = "y = x W + b"
     position_wise = True
 
-    def __init__(self, d_in: int, d_out: int, *, bias: bool = True, rng: np.random.Generator):
+    def __init__(self, d_in: int, d_out: int, *, bias: bool = True,
+                 rng: np.random.Generator | None):
         check_sizes(d_in=d_in, d_out=d_out)
-        check_rng(rng)
+        check_rng(rng, or_none=True)
         self.d_in, self.d_out = d_in, d_out
         limit = math.sqrt(6 / (d_in + d_out))
-        self.W = Parameter(rng.uniform(-limit, limit, (d_in, d_out)))
+        self.W = Parameter.uniform(limit, (d_in, d_out), rng)
         self.b = Parameter(np.zeros(d_out)) if bias else None
 
     def forward(self, x):

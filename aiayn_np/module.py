@@ -8,6 +8,8 @@ forward is in the cache that this forward returned, so one layer may run forward
 any of its backwards. `backward` adds to `Parameter.grad` and writes to nothing else.
 A layer holds its parameters and sub-layers in attributes, lists, tuples and dicts; elsewhere, as in
 a set, nobody looks for them.
+A layer that draws its parameters takes `rng`. `rng=None` draws nothing: what would be drawn is left
+empty (np.empty), for a caller who fills in every value, as `load_state_dict` and `models` do.
 What is returned may be an array that was given (a dropout that drops nothing returns x), so do not
 write into results either.
 """
@@ -27,6 +29,16 @@ class Parameter:
         check_array("value", value)
         self.value = value
         self.grad = np.zeros(value.shape, value.dtype)
+
+    @classmethod
+    def normal(cls, deviation: float, shape: tuple, rng: np.random.Generator | None) -> "Parameter":
+        """Draw from N(0, deviation^2); without `rng` the values are whatever np.empty holds."""
+        return cls(np.empty(shape) if rng is None else rng.normal(0, deviation, shape))
+
+    @classmethod
+    def uniform(cls, limit: float, shape: tuple, rng: np.random.Generator | None) -> "Parameter":
+        """Draw from [-limit, limit); without `rng` the values are whatever np.empty holds."""
+        return cls(np.empty(shape) if rng is None else rng.uniform(-limit, limit, shape))
 
     def zero_grad(self) -> None:
         """Set `grad` to zeros, in place unless `value` now has another shape or dtype."""

@@ -43,7 +43,7 @@ class MultiHeadAttention(Module):
 
     def __init__(self, d_model, h, *, d_k=None, d_v=None, bias=False, attention=None, rng):
         d_k, d_v = check_heads(d_model, h, d_k, d_v)
-        check_rng(rng)
+        check_rng(rng, or_none=True)
         self.d_model, self.h, self.d_k, self.d_v = d_model, h, d_k, d_v
         self.linear_Q = Linear(d_model, h * d_k, bias=bias, rng=rng)
         self.linear_K = Linear(d_model, h * d_k, bias=bias, rng=rng)

@@ -50,15 +50,16 @@ class LearnedPositionalEncoding(Module):
 
     x (..., T, d_model), its first position being number `start`   ->   the same shape
     E (max_len, d_model), drawn N(0, 1/2): the mean square of the sinusoids is 1/2 too.
+    rng=None leaves E empty.
     """
     formula = "y = x + E[pos]"
     position_wise = True
 
-    def __init__(self, d_model: int, max_len: int, *, rng: np.random.Generator):
+    def __init__(self, d_model: int, max_len: int, *, rng: np.random.Generator | None):
         check_sizes(d_model=d_model, max_len=max_len)
-        check_rng(rng)
+        check_rng(rng, or_none=True)
         self.d_model, self.max_len = d_model, max_len
-        self.E = Parameter(rng.normal(0, math.sqrt(1 / 2), (max_len, d_model)))
+        self.E = Parameter.normal(math.sqrt(1 / 2), (max_len, d_model), rng)
 
     def table(self, T: int, *, start: int = 0) -> np.ndarray:
         """A copy of E for positions start .. start + T, (T, d_model)."""

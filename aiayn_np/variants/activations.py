@@ -124,7 +124,7 @@ class FeedForward(Module):
     position_wise = True
 
     def __init__(self, d_model: int, d_ff: int, *, activation: Module,
-                 rng: np.random.Generator) -> None:
+                 rng: np.random.Generator | None) -> None:
         self.linear_1 = Linear(d_model, d_ff, rng=rng)
         self.activation = activation
         self.linear_2 = Linear(d_ff, d_model, rng=rng)

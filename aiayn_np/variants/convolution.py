@@ -12,7 +12,8 @@ class Convolution1D(Module):
     """y_t = sum_j x_(t + j - left) W_j + b,   left = (k - 1) / 2      Table 1 "Convolutional"
 
     x (..., T, d_in)   W (k, d_in, d_out)   b (d_out,)   ->   y (..., T, d_out)
-    x is zero outside of the sequence; k is odd. W is drawn Xavier-uniform, b starts at zero.
+    x is zero outside of the sequence; k is odd. W is drawn Xavier-uniform
+    (rng=None: left empty), b starts at zero.
 
     backward: with s = t + j - left,  y_tn = sum_jm x_sm W_jmn + b_n,  so
     grad_x_sm = sum_jn grad_y_tn W_jmn,  and, summed over all positions,
@@ -20,13 +21,13 @@ class Convolution1D(Module):
     """
     formula = "y_t = sum_j x_(t + j - left) W_j + b"
 
-    def __init__(self, d_in: int, d_out: int, k: int, *, rng: np.random.Generator) -> None:
+    def __init__(self, d_in: int, d_out: int, k: int, *, rng: np.random.Generator | None) -> None:
         check_sizes(d_in=d_in, d_out=d_out, k=k)
-        check_rng(rng)
+        check_rng(rng, or_none=True)
         self.d_in, self.d_out, self.k = d_in, d_out, k
         self.left, self.right = self.padding(k)
         limit = math.sqrt(6 / (k * (d_in + d_out)))
-        self.W = Parameter(rng.uniform(-limit, limit, (k, d_in, d_out)))
+        self.W = Parameter.uniform(limit, (k, d_in, d_out), rng)
         self.b = Parameter(np.zeros(d_out))
 
     def padding(self, k: int) -> tuple[int, int]:

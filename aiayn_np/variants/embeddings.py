@@ -37,11 +37,11 @@ class SegmentEmbedding(Module):
     formula = "y = x + E[segments]"
     position_wise = True
 
-    def __init__(self, segments: int, d_model: int, *, rng: np.random.Generator) -> None:
+    def __init__(self, segments: int, d_model: int, *, rng: np.random.Generator | None) -> None:
         check_sizes(segments=segments, d_model=d_model)
-        check_rng(rng)
+        check_rng(rng, or_none=True)
         self.segments, self.d_model = segments, d_model
-        self.E = Parameter(rng.normal(0, d_model**-0.5, (segments, d_model)))
+        self.E = Parameter.normal(d_model**-0.5, (segments, d_model), rng)
 
     def forward(self, x: np.ndarray, *,
                 segments: np.ndarray | None = None) -> tuple[np.ndarray, Cache]:

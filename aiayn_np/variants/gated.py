@@ -24,7 +24,7 @@ class SwiGLU(Module):
     position_wise = True
 
     def __init__(self, d_model: int, d_ff: int, *, activation: Callable[[], Module] = SiLU,
-                 bias: bool = False, rng: np.random.Generator) -> None:
+                 bias: bool = False, rng: np.random.Generator | None) -> None:
         check_sizes(d_model=d_model, d_ff=d_ff)
         self.linear_gate = Linear(d_model, d_ff, bias=bias, rng=rng)
         self.activation = activation()

@@ -38,7 +38,7 @@ class GroupedQueryAttention(MultiHeadAttention):
 
     def __init__(self, d_model: int, h: int, *, h_kv: int | None = None, d_k: int | None = None,
                  d_v: int | None = None, bias: bool = False, attention: Any = None,
-                 rng: np.random.Generator) -> None:
+                 rng: np.random.Generator | None) -> None:
         h_kv = h if h_kv is None else h_kv
         check_sizes(h=h, h_kv=h_kv)
         if h % h_kv:

@@ -25,7 +25,7 @@ class MaskedTokenHead(Module):
     position_wise = True
 
     def __init__(self, E: Parameter, *, activation: Callable[[], Module] = GELU,
-                 rng: np.random.Generator) -> None:
+                 rng: np.random.Generator | None) -> None:
         d_model = E.value.shape[1]
         self.linear = Linear(d_model, d_model, rng=rng)
         self.activation = activation()
@@ -60,7 +60,7 @@ class MaskedLanguageModel(Module):
     def __init__(self, vocab_size: int, *, N: int = 12, d_model: int = 768, d_ff: int = 3072,
                  h: int = 12, P_drop: float = 0.1, max_len: int = 512, segments: int = 2,
                  pad: int | None = 0, layer: Callable[..., Module] = EncoderLayer,
-                 activation: Callable[[], Module] = GELU, rng: np.random.Generator) -> None:
+                 activation: Callable[[], Module] = GELU, rng: np.random.Generator | None) -> None:
         check_sizes(vocab_size=vocab_size, N=N, max_len=max_len)
         check_layer_options(d_model, d_ff, h, None, None, P_drop, rng)
         self.vocab_size, self.max_len, self.pad = vocab_size, max_len, pad

@@ -44,7 +44,8 @@ class TokenStack(Module):
                  P_drop: float = 0.1, max_len: int = 512,
                  layer: Callable[..., Module] = EncoderLayer,
                  embedding: Callable[..., Any] = Embedding,
-                 positions: Any = SinusoidalPositionalEncoding, rng: np.random.Generator) -> None:
+                 positions: Any = SinusoidalPositionalEncoding,
+                 rng: np.random.Generator | None) -> None:
         check_sizes(vocab_size=vocab_size, N=N, max_len=max_len)
         check_layer_options(d_model, d_ff, h, None, None, P_drop, rng)
         self.vocab_size, self.d_model, self.max_len = vocab_size, d_model, max_len
@@ -81,7 +82,7 @@ class LanguageModel(Module):
     """
     formula = "logits = TokenStack(ids) E^T"
 
-    def __init__(self, vocab_size: int, *, pad: int | None = 0, rng: np.random.Generator,
+    def __init__(self, vocab_size: int, *, pad: int | None = 0, rng: np.random.Generator | None,
                  **options: Any) -> None:
         self.pad = pad
         self.stack = TokenStack(vocab_size, rng=rng, **options)
@@ -119,7 +120,7 @@ class LlamaLayer(PreNormEncoderLayer):
                  d_k: int | None = None, base: float = 10000.0, bias: bool = False,
                  gate_bias: bool = False, activation: Callable[[], Module] = SiLU,
                  rotary: Callable[..., RotaryPositions] = RotaryPositions, P_drop: float = 0.0,
-                 rng: np.random.Generator) -> None:
+                 rng: np.random.Generator | None) -> None:
         check_layer_options(d_model, d_ff, h, d_k, d_k, P_drop, rng)
         d_k = d_model // h if d_k is None else d_k
         attention = RotaryAttention(rotary(d_k, base=base), rotary(d_k, base=base))
@@ -132,8 +133,8 @@ class LlamaLayer(PreNormEncoderLayer):
 
 
 def llama(vocab_size: int, *, N: int, d_model: int, d_ff: int, h: int, max_len: int = 512,
-          P_drop: float = 0.0, tied: bool = True, pad: int | None = None, rng: np.random.Generator,
-          **options: Any) -> LanguageModel:
+          P_drop: float = 0.0, tied: bool = True, pad: int | None = None,
+          rng: np.random.Generator | None, **options: Any) -> LanguageModel:
     """Make a LanguageModel of LlamaLayers; `options` are those of a LlamaLayer.
 
     tied : whether logits are x E^T with the matrix of the embedding, or with one of their own
@@ -147,7 +148,7 @@ def llama(vocab_size: int, *, N: int, d_model: int, d_ff: int, h: int, max_len: 
         layer=partial(LlamaLayer, **options), embedding=UnscaledEmbedding, positions=NoPositions,
         rng=rng)
     if not tied:
-        E = Parameter(rng.normal(0, d_model**-0.5, (vocab_size, d_model)))
+        E = Parameter.normal(d_model**-0.5, (vocab_size, d_model), rng)
         model.output_projection = OutputProjection(E)
     return model
 
@@ -183,7 +184,7 @@ class Classifier(Module):
     formula = "logits = mean over the tokens of TokenStack(ids), times W + b: encoder-only"
 
     def __init__(self, vocab_size: int, classes: int, *, pad: int | None = 0,
-                 rng: np.random.Generator, **options: Any) -> None:
+                 rng: np.random.Generator | None, **options: Any) -> None:
         check_sizes(classes=classes)
         self.pad = pad
         self.stack = TokenStack(vocab_size, rng=rng, **options)

@@ -30,7 +30,7 @@ class PreNormEncoderLayer(Module):
 
     def __init__(self, d_model: int, d_ff: int, h: int, *, P_drop: float = 0.1,
                  d_k: int | None = None, d_v: int | None = None, attention: Any = None,
-                 rng: np.random.Generator) -> None:
+                 rng: np.random.Generator | None) -> None:
         check_layer_options(d_model, d_ff, h, d_k, d_v, P_drop, rng)
         heads = dict(d_k=d_k, d_v=d_v, attention=attention, rng=rng)
         self.norm_1 = self.stack_norm(d_model)
@@ -74,7 +74,7 @@ class PreNormDecoderLayer(Module):
 
     def __init__(self, d_model: int, d_ff: int, h: int, *, P_drop: float = 0.1,
                  d_k: int | None = None, d_v: int | None = None, attention: Any = None,
-                 rng: np.random.Generator) -> None:
+                 rng: np.random.Generator | None) -> None:
         check_layer_options(d_model, d_ff, h, d_k, d_v, P_drop, rng)
         heads = dict(d_k=d_k, d_v=d_v, attention=attention, rng=rng)
         self.norm_1 = self.stack_norm(d_model)

@@ -14,7 +14,8 @@ class RNN(Module):
     """h_t = tanh(x_t W + h_(t-1) U + b),   h_0 = 0                     Sec. 1, Table 1 "Recurrent"
 
     x (..., T, d_in)   W (d_in, d_hidden)   U (d_hidden, d_hidden)   ->   (..., T, d_hidden)
-    W and b are those of `linear_x`; U is drawn uniform in +-1/sqrt(d_hidden).
+    W and b are those of `linear_x`; U is drawn uniform in +-1/sqrt(d_hidden)
+    (rng=None: left empty).
 
     backward, from the last t to the first: h_t is an output and goes on into h_(t+1), so
     grad_h_t = grad_y_t + grad_sum_(t+1) U^T;  and tanh' = 1 - tanh^2, so
@@ -22,10 +23,10 @@ class RNN(Module):
     """
     formula = "h_t = tanh(x_t W + h_(t-1) U + b)"
 
-    def __init__(self, d_in: int, d_hidden: int, *, rng: np.random.Generator) -> None:
+    def __init__(self, d_in: int, d_hidden: int, *, rng: np.random.Generator | None) -> None:
         check_sizes(d_in=d_in, d_hidden=d_hidden)
         self.linear_x = Linear(d_in, d_hidden, rng=rng)
-        self.U = Parameter(uniform(rng, d_hidden, d_hidden))
+        self.U = Parameter.uniform(1 / math.sqrt(d_hidden), (d_hidden, d_hidden), rng)
 
     def forward(self, x: np.ndarray) -> tuple[np.ndarray, Cache]:
         check_sequence(x)
@@ -68,10 +69,10 @@ class GRU(Module):
     """
     formula = "Gated recurrent unit in PyTorch's form"
 
-    def __init__(self, d_in: int, d_hidden: int, *, rng: np.random.Generator) -> None:
+    def __init__(self, d_in: int, d_hidden: int, *, rng: np.random.Generator | None) -> None:
         check_sizes(d_in=d_in, d_hidden=d_hidden)
         self.linear_x = Linear(d_in, 3 * d_hidden, rng=rng)
-        self.U = Parameter(uniform(rng, d_hidden, 3 * d_hidden))
+        self.U = Parameter.uniform(1 / math.sqrt(d_hidden), (d_hidden, 3 * d_hidden), rng)
         self.b = Parameter(np.zeros(3 * d_hidden))
 
     def forward(self, x: np.ndarray) -> tuple[np.ndarray, Cache]:
@@ -132,12 +133,6 @@ def rows(x):
 def before(y):
     """The state before each step: zeros, then y without its last one."""
     return np.concatenate([np.zeros_like(y[..., :1, :]), y[..., :-1, :]], axis=-2)
-
-
-def uniform(rng, d_hidden, d_out):
-    """(d_hidden, d_out), uniform in +-1/sqrt(d_hidden)."""
-    limit = 1 / math.sqrt(d_hidden)
-    return rng.uniform(-limit, limit, (d_hidden, d_out))
 
 
 def check_sequence(x):

@@ -42,17 +42,18 @@ class RelativePositionBias(Module):
 
     scores (..., h, T_q, T_k)   b (2 max_distance + 1, h), drawn N(0, 0.02^2)   ->   the same shape
     Row r of b is for the distance r - max_distance. Queries and keys are numbered from 0 each.
+    rng=None leaves b empty.
 
     backward: grad_scores = grad_y. Row r of b was added at every pair with its distance, so
     grad_b[r] = sum of grad_y_ij over all pairs with index_ij = r, and over all sequences.
     """
     formula = "y_ij = scores_ij + b[clip(j - i, -max_distance, max_distance)]"
 
-    def __init__(self, h: int, max_distance: int, *, rng: np.random.Generator) -> None:
+    def __init__(self, h: int, max_distance: int, *, rng: np.random.Generator | None) -> None:
         check_sizes(h=h, max_distance=max_distance)
-        check_rng(rng)
+        check_rng(rng, or_none=True)
         self.h, self.max_distance = h, max_distance
-        self.b = Parameter(rng.normal(0, 0.02, (2 * max_distance + 1, h)))
+        self.b = Parameter.normal(0.02, (2 * max_distance + 1, h), rng)
 
     def index(self, T_q: int, T_k: int) -> np.ndarray:
         """The row of b for each pair, (T_q, T_k)."""
@@ -83,11 +84,11 @@ class RelativePositionBias2D(Module):
     """
     formula = "y_ij = scores_ij + b[row_i - row_j, column_i - column_j]"
 
-    def __init__(self, h: int, height: int, width: int, *, rng: np.random.Generator) -> None:
+    def __init__(self, h: int, height: int, width: int, *, rng: np.random.Generator | None) -> None:
         check_sizes(h=h, height=height, width=width)
-        check_rng(rng)
+        check_rng(rng, or_none=True)
         self.h, self.height, self.width = h, height, width
-        self.b = Parameter(rng.normal(0, 0.02, ((2 * height - 1) * (2 * width - 1), h)))
+        self.b = Parameter.normal(0.02, ((2 * height - 1) * (2 * width - 1), h), rng)
 
     def index(self) -> np.ndarray:
         """The row of b for each pair, (T, T)."""
@@ -146,6 +147,7 @@ class RelativeAttention(ScoredAttention):
         super().__init__(RelativeScore(bias), P_drop)
 
 
-def relative_attention(h: int, d_k: int, d_v: int, rng: np.random.Generator) -> RelativeAttention:
+def relative_attention(h: int, d_k: int, d_v: int,
+                       rng: np.random.Generator | None) -> RelativeAttention:
     """A factory for Transformer(attention=relative_attention); distances count up to 16."""
     return RelativeAttention(RelativePositionBias(h, 16, rng=rng))

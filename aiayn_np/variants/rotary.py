@@ -118,7 +118,8 @@ class RotaryAttention(ScaledDotProductAttention):
         return grad_Q, grad_K, grad_V
 
 
-def rotary_attention(h: int, d_k: int, d_v: int, rng: np.random.Generator) -> RotaryAttention:
+def rotary_attention(h: int, d_k: int, d_v: int,
+                     rng: np.random.Generator | None) -> RotaryAttention:
     """Make a RotaryAttention; a factory for Transformer(attention=rotary_attention)."""
     return RotaryAttention(RotaryPositions(d_k))
 

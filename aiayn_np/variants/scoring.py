@@ -89,7 +89,7 @@ class GeneralScore(Module):
     Q (..., h, T_q, d_k)   K (..., h, T_k, d_k)   W (h, d_k, d_k)   ->   scores (..., h, T_q, T_k)
     W is drawn N(0, 1/d_k^2): for q and k with entries of variance 1 the d_k^2 products sum to a
     score of variance 1. With q = x W^Q and k = x W^K it is again a dot product, of x W^Q W and k:
-    under multi-head attention W adds parameters, but no new function.
+    under multi-head attention W adds parameters, but no new function. rng=None leaves W empty.
 
     backward: scores_ij = sum_b mapped_ib K_jb with mapped_ib = sum_a Q_ia W_ab, so
     grad_mapped_ib = sum_j grad_scores_ij K_jb,    grad_K_jb = sum_i grad_scores_ij mapped_ib,
@@ -99,11 +99,11 @@ class GeneralScore(Module):
     formula = "score(q, k) = q^T W k"
     position_wise = True
 
-    def __init__(self, h: int, d_k: int, *, rng: np.random.Generator) -> None:
+    def __init__(self, h: int, d_k: int, *, rng: np.random.Generator | None) -> None:
         check_sizes(h=h, d_k=d_k)
-        check_rng(rng)
+        check_rng(rng, or_none=True)
         self.h, self.d_k = h, d_k
-        self.W = Parameter(rng.normal(0, 1 / d_k, (h, d_k, d_k)))
+        self.W = Parameter.normal(1 / d_k, (h, d_k, d_k), rng)
 
     def forward(self, Q: np.ndarray, K: np.ndarray) -> tuple[np.ndarray, Cache]:
         check_heads_of(Q, K, self.W, self.d_k)
@@ -158,6 +158,7 @@ class AdditiveScore(Module):
     W and U are drawn N(0, 1/(2 d_k)), v N(0, 1/d_a). For q and k with entries of variance 1 the sum
     inside tanh has variance 1. Its tanh has variance 0.4, and so has the score, for any d_k and
     d_a. So no scale is needed. (Sec. 3.2.1: for large d_k it outperforms the unscaled dot product.)
+    rng=None leaves all three empty.
 
     backward: scores_ij = sum_a hidden_ija v_a, so
     grad_hidden_ija = grad_scores_ij v_a   and   grad_v_a = sum_ij grad_scores_ij hidden_ija;
@@ -167,15 +168,15 @@ class AdditiveScore(Module):
     position_wise = True
 
     def __init__(self, h: int, d_k: int, *, d_a: int | None = None,
-                 rng: np.random.Generator) -> None:
+                 rng: np.random.Generator | None) -> None:
         d_a = d_k if d_a is None else d_a
         check_sizes(h=h, d_k=d_k, d_a=d_a)
-        check_rng(rng)
+        check_rng(rng, or_none=True)
         self.h, self.d_k, self.d_a = h, d_k, d_a
-        self.W = Parameter(rng.normal(0, math.sqrt(1 / (2 * d_k)), (h, d_k, d_a)))
-        self.U = Parameter(rng.normal(0, math.sqrt(1 / (2 * d_k)), (h, d_k, d_a)))
+        self.W = Parameter.normal(math.sqrt(1 / (2 * d_k)), (h, d_k, d_a), rng)
+        self.U = Parameter.normal(math.sqrt(1 / (2 * d_k)), (h, d_k, d_a), rng)
         self.pair_tanh = PairTanh()
-        self.v = Parameter(rng.normal(0, math.sqrt(1 / d_a), (h, d_a)))
+        self.v = Parameter.normal(math.sqrt(1 / d_a), (h, d_a), rng)
 
     def forward(self, Q: np.ndarray, K: np.ndarray) -> tuple[np.ndarray, Cache]:
         check_heads_of(Q, K, self.W, self.d_k)
@@ -208,6 +209,7 @@ class ConcatScore(Module):
     W (h, 2 d_k, d_a), drawn N(0, 1/(2 d_k))   v (h, d_a), drawn N(0, 1/d_a)   d_a = d_k by default
     The first d_k rows of W multiply q, the others multiply k: W^T [q; k] = W_q^T q + W_k^T k. So
     this is AdditiveScore with W_q = W and W_k = U, and no array (T_q, T_k, 2 d_k) is built.
+    rng=None leaves W and v empty.
 
     backward: as in AdditiveScore.
     """
@@ -215,14 +217,14 @@ class ConcatScore(Module):
     position_wise = True
 
     def __init__(self, h: int, d_k: int, *, d_a: int | None = None,
-                 rng: np.random.Generator) -> None:
+                 rng: np.random.Generator | None) -> None:
         d_a = d_k if d_a is None else d_a
         check_sizes(h=h, d_k=d_k, d_a=d_a)
-        check_rng(rng)
+        check_rng(rng, or_none=True)
         self.h, self.d_k, self.d_a = h, d_k, d_a
-        self.W = Parameter(rng.normal(0, math.sqrt(1 / (2 * d_k)), (h, 2 * d_k, d_a)))
+        self.W = Parameter.normal(math.sqrt(1 / (2 * d_k)), (h, 2 * d_k, d_a), rng)
         self.pair_tanh = PairTanh()
-        self.v = Parameter(rng.normal(0, math.sqrt(1 / d_a), (h, d_a)))
+        self.v = Parameter.normal(math.sqrt(1 / d_a), (h, d_a), rng)
 
     def forward(self, Q: np.ndarray, K: np.ndarray) -> tuple[np.ndarray, Cache]:
         check_heads_of(Q, K, self.W, self.d_k)
@@ -292,21 +294,25 @@ class ScoredAttention(Module):
         return grad_Q, grad_K, grad_V
 
 
-def dot_attention(h: int, d_k: int, d_v: int, rng: np.random.Generator) -> ScoredAttention:
+def dot_attention(h: int, d_k: int, d_v: int,
+                  rng: np.random.Generator | None) -> ScoredAttention:
     """A factory for Transformer(attention=dot_attention): the paper's without its scale."""
     return ScoredAttention(DotScore())
 
 
-def general_attention(h: int, d_k: int, d_v: int, rng: np.random.Generator) -> ScoredAttention:
+def general_attention(h: int, d_k: int, d_v: int,
+                      rng: np.random.Generator | None) -> ScoredAttention:
     """A factory for Transformer(attention=general_attention)."""
     return ScoredAttention(GeneralScore(h, d_k, rng=rng))
 
 
-def concat_attention(h: int, d_k: int, d_v: int, rng: np.random.Generator) -> ScoredAttention:
+def concat_attention(h: int, d_k: int, d_v: int,
+                     rng: np.random.Generator | None) -> ScoredAttention:
     """A factory for Transformer(attention=concat_attention)."""
     return ScoredAttention(ConcatScore(h, d_k, rng=rng))
 
 
-def additive_attention(h: int, d_k: int, d_v: int, rng: np.random.Generator) -> ScoredAttention:
+def additive_attention(h: int, d_k: int, d_v: int,
+                       rng: np.random.Generator | None) -> ScoredAttention:
     """A factory for Transformer(attention=additive_attention)."""
     return ScoredAttention(AdditiveScore(h, d_k, rng=rng))

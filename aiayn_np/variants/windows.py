@@ -76,7 +76,7 @@ class WindowAttention(Module):
     formula = "Self-attention of an image inside its windows of window x window tokens"
 
     def __init__(self, d_model: int, h: int, window: int, *, shift: int = 0,
-                 rng: np.random.Generator) -> None:
+                 rng: np.random.Generator | None) -> None:
         check_heads(d_model, h, None, None)
         check_sizes(window=window)
         check_shift(shift, window)

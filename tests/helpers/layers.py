@@ -239,7 +239,7 @@ def positional(cls, rng):
 def heads(rng):
     """(d_model, d_ff, h) and the keywords of an encoder or decoder layer; d_k and d_v differ."""
     h, d_k, d_v, d_ff = sizes(rng, 4)
-    def make_attention(h, d_k, d_v, rng):
+    def make_attention(h, d_k, d_v, none):
         return ScaledDotProductAttention(rate(rng))
     options = dict(P_drop=rate(rng), d_k=d_k, d_v=d_v, rng=rng)
     if rng.random() < 0.5:

@@ -250,3 +250,14 @@ def test_structure_has_no_assigned_method_and_no_address(rng):
     assert structure(linear) == before == {"": "Linear(d_in=2, d_out=3)"}
     linear.more, linear.scale, linear.table = object(), np.float64(0.5), np.zeros(2)
     assert structure(linear)[""].endswith("more=object, scale=0.5, table=float64(2,))")
+
+
+def test_parameters_are_drawn_by_a_generator_alone():
+    """Without one they are left empty, whatever np.empty holds."""
+    for draw, largest in ((Parameter.uniform, 0.5), (Parameter.normal, np.inf)):
+        parameter = draw(0.5, (1000, 4), np.random.default_rng(0))
+        assert np.abs(parameter.value).max() <= largest
+        assert parameter.value.std() == pytest.approx(0.5 if largest > 1 else 0.5 / 3**0.5, rel=0.1)
+        empty = draw(0.5, (1000, 4), None)
+        assert empty.value.shape == empty.grad.shape == (1000, 4)
+        assert empty.value.dtype == np.float64

@@ -58,6 +58,25 @@ def test_no_layer_class_is_missing():
     assert {c.__name__ for c in module_classes()} == set(LAYERS)
 
 
+def without_rng(make):
+    """A constructor that gets rng=None, whatever it is given."""
+    def build(self, *args, **options):
+        make(self, *args, **options | ({"rng": None} if "rng" in options else {}))
+    return build
+
+
+@every_layer
+def test_a_layer_is_made_without_a_generator_and_computes_when_it_is_filled(name, rng, monkeypatch):
+    """With all layers in it, which get rng=None too."""
+    for cls in module_classes():
+        if "__init__" in vars(cls):
+            monkeypatch.setattr(cls, "__init__", without_rng(cls.__init__))
+    layer, inputs, options = draw(name, rng)
+    for p in layer.parameters():
+        p.value = rng.standard_normal(p.value.shape)
+    run(layer, inputs, options)
+
+
 @pytest.mark.parametrize("n", [CONFIGURATIONS, pytest.param(300, marks=pytest.mark.slow)])
 @every_layer
 def test_backward_is_the_gradient_of_forward(name, n, seed):

@@ -79,7 +79,7 @@ def test_bad_inputs(rng, cls):
     with pytest.raises(TypeError, match=re.escape("k must be an integer, got k=3.0")):
         cls(3, 4, 3.0, rng=rng)
     with pytest.raises(TypeError, match=r"rng must be a numpy.random.Generator"):
-        cls(3, 4, 3, rng=None)
+        cls(3, 4, 3, rng=0)
     layer = cls(D_IN, D_OUT, 3, rng=rng)
     with pytest.raises(ValueError, match=re.escape("x must have d_in=3 on its last axis")):
         layer(np.ones((B, T, 2)))
