@@ -1,6 +1,8 @@
 """What pyproject.toml cannot say: a wheel carries lessons and results in `aiayn_course/_data`."""
 
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 from setuptools import setup
@@ -20,7 +22,10 @@ class BuildWithData(build_py):
         super().run()
         if not self.editable_mode:
             no_source = shutil.ignore_patterns(".*", "__pycache__")
-            shutil.copytree(ROOT / "notebooks", package / "_data" / "notebooks", ignore=no_source)
+            lessons = package / "_data" / "notebooks"
+            shutil.copytree(ROOT / "notebooks", lessons, ignore=no_source)
+            made = [ROOT / "notebooks" / "chinese.py", lessons / "zh"]  # git has none
+            subprocess.run([sys.executable, "-B", *made], check=True)
             for name in ("LICENSE", "docs/symbols.md", *(f"docs/zh/{page}.md" for page in
                          ("symbols", "questions", "glossary"))):
                 (package / "_data" / name).parent.mkdir(parents=True, exist_ok=True)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 DOCS = Path(__file__).parent
 ROOT = DOCS.parent
-sys.path[:0] = [str(ROOT), str(DOCS)]
+sys.path[:0] = [str(ROOT), str(DOCS), str(ROOT / "notebooks")]
 
 import generate  # noqa: E402
 from site_chinese import LOCALE  # noqa: E402

@@ -21,6 +21,7 @@ from hashlib import sha256
 from pathlib import Path
 from urllib.parse import unquote
 
+import chinese
 import examples
 from examples import ROOMS
 
@@ -118,10 +119,17 @@ def shared_font(match, back):
 def lesson_pages(language="en"):
     """{number: (stem, title)} of the lessons."""
     pages = {}
-    for path in sorted((NOTEBOOKS / PLACES[language]).glob("[0-9][0-9]_*.ipynb")):
-        first = "".join(json.loads(path.read_text(encoding="utf-8"))["cells"][0]["source"])
+    for path in sorted(NOTEBOOKS.glob("[0-9][0-9]_*.ipynb")):
+        first = "".join(notebook(path.stem, language)["cells"][0]["source"])
         pages[int(path.stem[:2])] = (path.stem, re.match(r"# (.* · .*)", first)[1])
     return pages
+
+
+def notebook(stem, language):
+    """The notebook of a lesson; the Chinese one is made of its text and the English outputs."""
+    if language == "zh":
+        return chinese.notebook_of(NOTEBOOKS / f"{stem}.py")
+    return json.loads((NOTEBOOKS / f"{stem}.ipynb").read_text(encoding="utf-8"))
 
 
 def student_edition():
@@ -145,7 +153,8 @@ def lessons():
     for language, place in PLACES.items():
         folder, back = NOTEBOOKS / place, "../" * bool(place)
         for number, (stem, _) in lesson_pages().items():
-            ours = json.loads((folder / f"{stem}.ipynb").read_text(encoding="utf-8"))
+            ours = notebook(stem, language)
+            write(f"downloads/{place}{stem}.ipynb", json.dumps(ours, ensure_ascii=False))
             theirs = editions.student_edition(ours, number, language)
             links = downloads(stem, language)
             write(f"{place}{stem}.ipynb", json.dumps(lesson_page(ours, theirs, links, language)))
@@ -199,7 +208,7 @@ def downloads(stem, language="en"):
     """The line of a lesson that leads to its two editions, and to its slides if they were made."""
     place, (this, student, teacher, slides) = PLACES[language], SAYS[language]["lesson"]
     parts = [f"{{download}}`{student} </{OUT.name}/downloads/student/{place}{stem}.ipynb>`",
-             f"{{download}}`{teacher} </../notebooks/{place}{stem}.ipynb>`"]
+             f"{{download}}`{teacher} </{OUT.name}/downloads/{place}{stem}.ipynb>`"]
     if (OUT / "extra" / "slides" / place / f"{stem}.html").is_file():
         parts.append(f'<a href="../{"../" * bool(place)}slides/{place}{stem}.html">{slides}</a>')
     return this + " · ".join(parts)
@@ -257,7 +266,7 @@ def relinked(text, folder, back=""):
         if anchor.startswith("bug-"):                                  # a label of Sphinx
             return f"[{label}](#{anchor})"
         if found := page_of(where, name):
-            if where.suffix == ".ipynb":                               # as MyST names a heading
+            if found.endswith(".ipynb"):                               # as MyST names a heading
                 anchor = re.sub(r"[^\w-]", "", unquote(anchor)).lower()
             return f"[{label}]({back}{found}{hash_}{anchor})"
         return label if where.name in label else f"{label} (`{name}`)"
@@ -280,6 +289,8 @@ def page_of(where, name):
     """The page of the site that shows a file of the repository, or None."""
     if name.startswith("notebooks/exercises/") and where.suffix == ".ipynb":
         return f"{'zh/' * (where.parent.name == 'zh')}exercises/{where.name}"
+    if re.fullmatch(r"zh/\d\d_\w+\.md", name.removeprefix("notebooks/")):  # of a lesson
+        return where.relative_to(NOTEBOOKS).with_suffix(".ipynb").as_posix()
     if where.suffix == ".ipynb":
         return where.relative_to(NOTEBOOKS).as_posix()
     if name == "docs/index.md" or name.startswith(("docs/paper/", "docs/zh/")):

@@ -37,18 +37,20 @@ from aiayn_np.plotting.figures import new_figure
 np.set_printoptions(precision=4, suppress=True)
 
 # %% [markdown]
-# <!-- slide: A model learns to write digits backwards -->
+# <!-- slide: A model learns to write digits backwards
+# It reads `3 1 4 1 5` and should write `5 1 4 1 3`.
+# It begins with random numbers. At each step it gets 64 examples: digits, and the right answer.
+# After every 50 steps it gets 500 sequences that are kept out of training. It stops when all are right.
+# It takes less than half a minute. Lesson 10 explains the program. -->
 #
 # Begin with a model. These lines make one from random numbers and train it in less than half a minute. It learns to read
 # digits and to write them backwards. After every 50 steps it gets 500 sequences that are kept out of training. It stops when all are right.
 # (You need not understand the lines: Lesson 10 explains them.)
 #
-# <!-- show: It reads `3 1 4 1 5` and should write `5 1 4 1 3`.
-# It begins with random numbers. At each step it gets 64 examples: digits, and the right answer.
-# After every 50 steps it gets 500 sequences that are kept out of training. It stops when all are right.
-# It takes less than half a minute. Lesson 10 explains the program. -->
-#
 # <!-- say: Start the first cell of the notebook before you say a word: it trains while you speak. Say: nobody programs the answer, the model is given examples. -->
+#
+# <!-- slide: At the end all 500 are right
+# [print] -->
 
 # %% show=[]
 from aiayn_np import ReverseTask, Transformer, greedy_decode, train
@@ -66,6 +68,12 @@ for progress in train(model, task, steps=1000, batch_size=64, rng=rng, validatio
 # <!-- say: Point at step 100 and at step 250: for a while nothing, then nearly all within 150 steps. Say: it was told only which answers are right, never how. Often said and wrong: it has learned the sequences by heart. The 500 are kept out of training. -->
 #
 # Now type digits of your own between the quotes, at most eight, and run the cell again. There are more than a hundred million such sequences, and the model has seen less than thirty thousand: it cannot know them by heart.
+#
+# <!-- slide: It writes your digits backwards
+# Now type digits of your own between the quotes, at most eight, and run the cell again. There are more than a hundred million such sequences, and the model has seen less than thirty thousand: it cannot know them by heart.\
+# [code]
+# [print]
+# Your model is a Transformer. It reads one sequence, the **source**, and writes another one, the **target**, one **token** after the other: a digit, or in a text a word or a part of one. -->
 
 # %% show=[1]
 yours = "3 1 4 1 5"
@@ -81,7 +89,9 @@ print(f"seen in training  {progress.step * 64:,} sequences")
 #
 # <!-- say: Let the class call out digits and type them. Say: it has never seen this sequence. Often said and wrong: it looks the answer up. There are too many sequences for that. -->
 #
-# <!-- slide: The encoder reads, the decoder writes -->
+# <!-- slide: The encoder reads, the decoder writes
+# This is Figure 1 of the paper, redrawn. The stack on the left, the **encoder**, reads. The stack on the right, the **decoder**, writes. The lit boxes are the subject of this lesson.\
+# ![] -->
 #
 # This is Figure 1 of the paper, redrawn. The stack on the
 # left, the **encoder**, reads. The stack on the right, the **decoder**, writes. The lit boxes are the subject of this lesson.
@@ -113,29 +123,27 @@ plot_attention(where, [f"writes {token}" for token in task.tokens(answer)], task
                titles=["where your model looks"])
 
 # %% [markdown]
+# <!-- answer: It begins at the last digit and goes on to the left
+# ![]
+# Not every row is sure, and the answer is right all the same. -->
+#
 # It begins at the last digit and goes on to the left. Not every row is sure, and the answer is right all the same. (`<eos>` is the end mark.) Nobody has told it where to look: in training it was told only which digits are right.
 #
 # <!-- say: Point at the first row and the brightest cell, then go down row by row: the bright cells run to the left. Say: a row asks, a column is asked. Often said and wrong: the diagonal shows that it copies. It runs the other way. -->
 #
-# <!-- slide: A query asks, keys answer, values are taken -->
-#
-# How does it know? Each row asks with a **query**. Each column answers with a **key**, and what a row takes from it is its
-# **value**. In Lesson 1.7 you compute a row of this map yourself.
-#
-# <!-- show: ![]
+# <!-- slide: A query asks, keys answer, values are taken
+# ![]
 # Each row asks with a **query**: `writes 5` asks.
 # Each column answers with a **key**.
 # What a row takes from a column is its **value**. -->
 #
+# How does it know? Each row asks with a **query**. Each column answers with a **key**, and what a row takes from it is its
+# **value**. In Lesson 1.7 you compute a row of this map yourself.
+#
 # <!-- say: Say the three words with the hand on the map: query at the row, key at the column, value behind the column. Often said and wrong: the brightness is the value. It is how much of the value is taken. -->
 #
-# <!-- slide: Begin with a look-up that you know: a dictionary -->
-#
-# A Python dictionary such as `{"cat": 4, "bird": 2, "snake": 0}` holds values under keys. You come with a query. The
-# dictionary compares it with every key. One of them is equal, and you get its value. Arrays can do the same: each key is a
-# row of `K`, its value the same row of `V`, and a dot product compares. It is 1 for the equal key and 0 for the others.
-#
-# <!-- show: `legs = {"cat": 4, "bird": 2, "snake": 0}`
+# <!-- slide: Begin with a look-up that you know: a dictionary
+# `legs = {"cat": 4, "bird": 2, "snake": 0}`
 # The query `legs["cat"]` equals one key: 4. The query `legs["dog"]` equals none: `KeyError`.
 # |  | cat | bird | snake |
 # |---|---|---|---|
@@ -143,9 +151,18 @@ plot_attention(where, [f"writes {token}" for token in task.tokens(answer)], task
 # | value, a row of `V` | 4 | 2 | 0 |
 # With arrays: the dot product of the query with a key is 1 for the equal key, 0 for the others. -->
 #
+# A Python dictionary such as `{"cat": 4, "bird": 2, "snake": 0}` holds values under keys. You come with a query. The
+# dictionary compares it with every key. One of them is equal, and you get its value. Arrays can do the same: each key is a
+# row of `K`, its value the same row of `V`, and a dot product compares. It is 1 for the equal key and 0 for the others.
+#
 # <!-- say: Ask for `legs["cat"]`, then for `legs["dog"]`. Say: the dictionary compares one query with every key. Often said and wrong: a dot product of 1 always means equal. It does here, because the keys are unit vectors at right angles. -->
+#
+# <!-- slide: The dictionary is exact, but one cannot learn with it, for two reasons
+# [code]
+# [print]
+# First, a query that equals no key finds nothing. Second, between "equal" and "not equal" there is no slope, so no gradient to follow. -->
 
-# %%
+# %% show=[1, 2, 3]
 K = np.eye(3)                               # (3, 3)  the keys of cat, bird, snake
 V = np.array([[4.0], [2.0], [0.0]])         # (3, 1)  how many legs
 q = K[0]                                    # (3,)    the query: "cat"
@@ -156,14 +173,19 @@ print("matches", K @ q, " value", K @ q @ V)
 # between "equal" and "not equal" there is no slope, so there is no gradient to follow. Dot products have a slope. But
 # they may be negative, or add up to any number, and then they are no weights.
 #
-# <!-- show: The dictionary is exact, but one cannot learn with it, for two reasons. First, a query that equals no key finds nothing. Second, between "equal" and "not equal" there is no slope, so no gradient to follow. -->
-#
 # <!-- say: Point at the three matches: 1, 0, 0. Say: it is all or nothing, so there is no slope to learn from. Often said and wrong: dot products of any vectors are weights already. -->
 
 # %% [markdown]
 # ## 1.2 Soft: every key answers a little
 #
-# <!-- slide: Three steps: score, weight, output -->
+# <!-- slide: Three steps: score, weight, output
+# So let keys and queries be any vectors.
+# Let *every* value into the answer, each with a **weight** between 0 and 1.
+# A weight says how well the key matches, compared with the others, and the weights add up to 1.
+# There are three steps:\
+# 1. **score** $s_j = q \cdot k_j \,/\, \sqrt{d_k}$ for every key $j$ (why it is scaled by $1 / \sqrt{d_k}$ is Lesson 3),\
+# 2. **weights** $w = \mathrm{softmax}(s)$, that is $w_j = e^{s_j} / \sum_i e^{s_i}$,\
+# 3. **output** $\sum_j w_j\, v_j$, the mean of the values with these weights. -->
 #
 # So let keys and queries be any vectors. Let *every* value into the answer, each with a **weight** between 0 and 1. A
 # weight says how well the key matches, compared with the others, and the weights add up to 1. There are three steps:
@@ -219,6 +241,10 @@ output = weights @ V                        # (2,)
 print(f"output: thing {output[0]:.2f}, action {output[1]:.2f}")
 
 # %% [markdown]
+# <!-- answer: Half of the answer is what `cat` tells
+# [print]
+# The weights are $\tfrac16, \tfrac12, \tfrac16, \tfrac16$. The look-up has become soft: it answers "mostly `cat`". -->
+#
 # Half of the answer is what `cat` tells. The weights are $\tfrac16, \tfrac12, \tfrac16, \tfrac16$.
 # The look-up has become soft: it answers "mostly `cat`".
 #
@@ -246,6 +272,10 @@ fig.supylabel("weight")
 fig
 
 # %% [markdown]
+# <!-- answer: A longer query in the same direction asks more firmly
+# ![]
+# A query of length 0 asks nothing and gets the plain mean of all values. -->
+#
 # A longer query in the same direction asks more firmly. A query of length 0 asks nothing and gets the plain mean of all values. A very long query gets the hard look-up back.
 #
 # Every query between these two gets a soft answer, and a soft answer changes a little when a key does. This is the slope that
@@ -267,6 +297,8 @@ fig
 # > - (3, 5), (3, 5) and (3, 2) → The width 5 is summed away: a score is one number for a query and a key.
 # > - (4, 3), (4, 3) and (4, 2) → A row is a query. This is the transposed map.
 # > - (3, 4), (3, 1) and (3, 2) → Every key gets a weight of its own.
+# >
+# > <!-- given: Here three of the four tokens ask: `cat`, `sat` and `down`. Their queries form a matrix $Q$ with one row for each query. One product scores every query against every key: $$\mathrm{Attention}(Q, K, V) = \mathrm{softmax}\!\left(\frac{Q K^\top}{\sqrt{d_k}}\right) V \qquad \text{(Equation 1)}$$ -->
 
 # %%
 Q = np.array([[0.0, 0.0, 2 * ask, 0.0, 0.0],    # (3, 5)  cat:  "what did I do?", and asks it firmly
@@ -279,6 +311,10 @@ print("scores", scores.shape, " weights", weights.shape, " output", output.shape
 attention_shapes()
 
 # %% [markdown]
+# <!-- answer: The framed row of `sat` is what you did on paper
+# ![]
+# Every row is one look-up. -->
+#
 # The framed row of `sat` is what you did on paper. Every row is one look-up.
 #
 # <!-- say: Follow the red frame: the row of $Q$, its scores, its weights, its output; then let the class follow the row of `cat`. Say: rows never mix, a row is one query. Often said and wrong: the map has the shape of $V$. -->
@@ -294,20 +330,26 @@ print("largest difference from ours:", f"{np.abs(out - output).max():.0e}")
 print(cache)
 
 # %% [markdown]
-# <!-- slide: In an attention map a row is a query, a column is a key -->
+# <!-- slide: In an attention map a row is a query, a column is a key
+# ![]
+# The weights are the **attention map**. A row is a **query**, who asks. A column is a **key**, who is asked.
+# Each row adds up to 1. Here `cat` looks mostly at `sat`, `sat` at `cat`, and `down` at `sat`. -->
 #
 # `cache.weights` is the **attention map**. In every map of these lessons **a row is a query**, the token that asks, and
 # **a column is a key**, a token that is asked. Each row adds up to 1.
-#
-# <!-- show: ![]
-# The weights are the **attention map**. A row is a **query**, who asks. A column is a **key**, who is asked.
-# Each row adds up to 1. Here `cat` looks mostly at `sat`, `sat` at `cat`, and `down` at `sat`. -->
 #
 # <!-- say: Let the class read one row aloud: `sat` asks, `cat` gets one half. Often said and wrong: columns add up to 1. -->
 #
 # ## 1.5 Where do queries, keys and values come from?
 #
-# <!-- slide: Three learned matrices make them from one vector -->
+# <!-- slide: Three learned matrices make them from one vector
+# Nobody writes them by hand.
+# Every token is a vector $x$ of width `d_model`, its **embedding**, which is learned (Lesson 8.5).
+# In a layer above the first, $x$ is what the layer below gives out.
+# Three learned matrices make three vectors from it:\
+# $$q = xW^Q \quad \text{is what the token asks,}$$
+# $$k = xW^K \quad \text{is what it answers to,}$$
+# $$v = xW^V \quad \text{is what it tells.}$$ -->
 #
 # Nobody writes them by hand. Every token is a vector $x$ of width `d_model`, its **embedding**, which is learned
 # (Lesson 8.5). In a layer above the first, $x$ is what the layer below gives out. Three learned matrices make three vectors from it:
@@ -353,6 +395,10 @@ print(f"q = k = x             {np.mean(alone):4.0%} of the tokens look most at t
 print(f"q = x W^Q, k = x W^K  {np.mean(itself):4.0%} of the tokens look most at themselves")
 
 # %% [markdown]
+# <!-- answer: Without the matrices nearly every token finds itself
+# [print]
+# But what a word asks for is not what it is. With $W^Q$ and $W^K$ a token can look elsewhere, even random ones. -->
+#
 # Without the matrices nearly every token finds itself. But what a word asks for is not what it is. With $W^Q$ and $W^K$ a token can look elsewhere, even random ones.
 #
 # <!-- say: Point at 97 % and at 28 %. Say: without the matrices attention is a mirror. Often said and wrong: random tokens look anywhere. A token is not random to itself. -->
@@ -372,6 +418,17 @@ print(f"q = x W^Q, k = x W^K  {np.mean(itself):4.0%} of the tokens look most at 
 # A key and its value belong to one token, so both come from the same sequence. Only the queries may come from elsewhere.
 #
 # Figure 1 has a box for each row.
+#
+# <!-- slide: One function stands in three places
+# Section 3.2.3 uses this one function in three places. They differ only in *who asks* and *who answers*. Say our sentence is translated into German, `die Katze setzte sich hin`.\
+# | where | queries from | keys and values from | so that |
+# |---|---|---|---|
+# | encoder self-attention | the source | the source | `sat` can ask all of the source: who did it? |
+# | decoder self-attention (masked) | the target so far | the target so far | `setzte` can ask itself and what stands before it, never what comes after it (Lesson 5) |
+# | encoder-decoder attention | the target so far | the encoder's output, the **memory** | `Katze` can ask what was read: what did she do? |\
+# Figure 1 has a box for each row.\
+# ![]
+# The third is that of your model's map: V and K come from the memory, Q from below. -->
 
 # %%
 figure_1("cross_attention")
@@ -385,8 +442,14 @@ figure_1("cross_attention")
 #
 # How does your model know where to look for the first digit? Take the query of that row and the keys of all columns.
 # Then do the steps of Lesson 1.2.
+#
+# <!-- slide: The key of the last digit has the highest score
+# How does your model know where to look for the first digit? Take the query of that row and the keys of all columns. Then do the steps of Lesson 1.2.\
+# [code]
+# [print]
+# The softmax leaves the others almost nothing. The matrices $W^Q$ and $W^K$ are why: training has changed them until the queries found the right keys. -->
 
-# %%
+# %% show=[1, 2, 3]
 query, keys = looks.Q[0, 0, 0], looks.K[0, 0]                      # (d_k,) and (T_src, d_k)
 its_scores = keys @ query / math.sqrt(len(query))
 row = softmax(its_scores)
@@ -402,8 +465,8 @@ print("the map", where[0])
 # <!-- say: Point at the score 12.79 of the last digit and at its neighbour, 9.08: a lead of 3.7 is a ratio of 40. Say: this row is the first row of the first map, now computed by hand. Often said and wrong: the model stores where to look. It computes it anew for every input. -->
 #
 # You can click through such a row, product by product, in
-# [the reversing model with `3 1 4`](../docs/live/reverse.html#src=3+1+4&kind=cross&layer=1&head=0&query=0&key=2), a page that
-# runs a larger model in your browser. `python docs/make_live_pages.py` makes it.
+# [the reversing model with `3 1 4`](../docs/live/reverse.html#src=3+1+4&kind=cross&layer=1&head=0&query=0&key=2)<!-- else: (README.md says how to get this page) -->, a page that
+# runs a larger model in your browser.<!-- repository only --> `python docs/make_live_pages.py` makes it.<!-- end -->
 
 # %% [markdown]
 # ## 1.8 Check what this lesson claimed

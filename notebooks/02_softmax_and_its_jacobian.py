@@ -36,8 +36,14 @@ np.set_printoptions(precision=4, suppress=True)
 
 # %% [markdown]
 # A row of scores goes into a softmax, and a row of weights comes out. Here is one that should look at its second key. It is told so 200 times.
+#
+# <!-- slide: It has not moved: all wrong, told so, and unable to learn
+# A row of scores goes into a softmax, and a row of weights comes out. Here is one that should look at its second key. It is told so 200 times.\
+# [code]
+# [print]
+# At the end of this lesson you know why, and you can send a gradient back through a softmax by hand. There is one inside every attention, and one at the end of the model. -->
 
-# %%
+# %% show=[1, 2, 4, 5, 6]
 softmax = Softmax()
 row = np.array([10.0, 0.0, 0.0])            # (3,)  scores: the first key leads, the second is wanted
 print("before", softmax(row))
@@ -48,6 +54,9 @@ print("after ", softmax(row))
 
 # %% [markdown]
 # It has not moved: all wrong, told so, and unable to learn. At the end of this lesson you know why, and you can send a gradient back through a softmax by hand. There is one inside every attention, and one at the end of the model.
+#
+# <!-- slide:
+# ![] -->
 
 # %%
 figure_1("attention", "softmax")
@@ -65,6 +74,8 @@ figure_1("attention", "softmax")
 # > - Their squares → None is negative. Does the higher score get the higher weight?
 # > - Their exponentials <!-- true: over["exp(s)"].min() > 0 and (over["exp(s)"].argsort() == s.argsort()).all() and over["s"].min() < 0 and over["s²"].argmax() != s.argmax() --> → It is positive everywhere and always rises.
 # > - All three → Look at the score 0, and at -2.
+# >
+# > <!-- given: The scores of one query, here for the four keys `the`, `cat`, `sat` and `down`, are any real numbers. (Scores that go into a softmax are also called **logits**.) The weights must be positive and add up to 1, and a higher score must get a higher weight. The obvious try is to divide by the sum. -->
 
 # %%
 tokens = list(SENTENCE)                     # the cat sat down
@@ -74,6 +85,10 @@ for name, weights in over.items():
     print(f"{name:7} over its sum {weights}")
 
 # %% [markdown]
+# <!-- answer: Plain scores give negative weights
+# [print]
+# (Here their sum is negative, so they even reverse the order.) Squares are never negative, but now -2 beats 1, and a score of 0 gets nothing. The exponential is positive everywhere and always rises. -->
+#
 # Plain scores give negative weights. (Here their sum is negative, so they even reverse the order.) Squares are never
 # negative, but now -2 beats 1, and a score of 0 gets nothing. The exponential is positive everywhere and always rises.
 #
@@ -93,25 +108,43 @@ print("s       ", by_hand(s))
 print("s + 100 ", by_hand(s + 100))
 
 # %% [markdown]
+# <!-- answer:
+# [print]
+# Numerator and denominator share the factor in $e^{s_j + c} = e^c e^{s_j}$: softmax is **shift-invariant**. Only differences of scores count, and a difference means a ratio of weights: $w_j / w_k = e^{s_j - s_k}$. One point more is always a factor of $e$, wherever the two scores lie. -->
+#
 # Numerator and denominator share the factor in $e^{s_j + c} = e^c e^{s_j}$: softmax is **shift-invariant**. Only differences of scores count, and a difference means a
 # ratio of weights: $w_j / w_k = e^{s_j - s_k}$. One point more is always a factor of $e$, wherever the two scores lie.
 #
 # ## 2.2 Large scores
 #
 # What does `by_hand` give for the scores 10000, 9999 and 0?
+#
+# <!-- slide:
+# What does `by_hand` give for the scores 10000, 9999 and 0?\
+# [code] -->
 
-# %%
+# %% show=[1, 2, 3]
 large = np.array([1e4, 9999.0, 0.0])
 with np.errstate(over="ignore", invalid="ignore"):
     result = by_hand(large)                 # (3,)
 print("by hand", result)
 
 # %% [markdown]
+# <!-- slide: The two large scores get `nan`
+# [print]
+# A float64 ends just below $e^{710}$. A larger exponential is `inf`, and `inf / inf` is `nan`. But we may shift all scores, so we subtract the largest one. -->
+#
 # The two large scores get `nan`. A float64 ends just below $e^{710}$. A larger exponential is `inf`, and `inf / inf` is `nan`. But we
 # may shift all scores, so we subtract the largest one. Now the largest exponential is $e^0 = 1$, so nothing overflows.
 # The sum is at least 1, so nothing is divided by zero. A term that underflows to 0 is too small to matter in the sum.
+#
+# <!-- slide:
+# Now the largest exponential is $e^0 = 1$, so nothing overflows. The sum is at least 1, so nothing is divided by zero. A term that underflows to 0 is too small to matter in the sum.\
+# [code]
+# [print]
+# With a score of $-\infty$ a mask says "may not look" (Lesson 5), because $e^{-\infty}$ is exactly 0. -->
 
-# %%
+# %% show=[1]
 shifted = large - large.max()
 print("shifted      ", shifted)
 print("by hand      ", by_hand(shifted))
@@ -139,10 +172,17 @@ for tau in (100.0, 1.0, 0.1, 0.03):
     print(f"τ = {tau:6}   weights {softmax(s / tau)}")
 
 # %% [markdown]
+# <!-- answer: A high temperature shrinks all differences, a low one stretches them
+# [print] -->
+#
 # A high temperature shrinks all differences, a low one stretches them.
 #
 # The picture shows all temperatures. At its left end is the **argmax**, a one-hot row. At its right end is the plain mean. Temperature never changes the order: the lines come together, but they never cross.
 # (When a language model writes, its "temperature" is this $\tau$.)
+#
+# <!-- slide:
+# The picture shows all temperatures.\
+# ![] -->
 
 # %%
 fig = new_figure(7, 3.8)
@@ -157,6 +197,17 @@ fig
 # %% [markdown]
 # ## 2.4 The Jacobian, line by line
 #
+# <!-- slide:
+# Move one score $s_k$. How does each weight $w_j$ move? Write $Z = \sum_i e^{s_i}$, so $w_j = e^{s_j} / Z$ and $\partial Z / \partial s_k = e^{s_k}$: only one term of the sum contains $s_k$. The quotient rule has two cases.
+# The score's own weight, $j = k$:\
+# $$\frac{\partial w_k}{\partial s_k} = \frac{e^{s_k} Z - e^{s_k} e^{s_k}}{Z^2} = w_k - w_k^2 = w_k (1 - w_k)$$
+# Every other weight, $j \ne k$, where the numerator stays:\
+# $$\frac{\partial w_j}{\partial s_k} = \frac{0 \cdot Z - e^{s_j} e^{s_k}}{Z^2} = -w_j w_k$$ -->
+#
+# <!-- slide:
+# Both at once, with $\mathbb{1}[j = k]$ for "1 if equal, else 0":\
+# $$\frac{\partial w_j}{\partial s_k} = w_j \, (\mathbb{1}[j = k] - w_k)$$ -->
+#
 # Move one score $s_k$. How does each weight $w_j$ move? Write $Z = \sum_i e^{s_i}$, so $w_j = e^{s_j} / Z$ and
 # $\partial Z / \partial s_k = e^{s_k}$: only one term of the sum contains $s_k$. The quotient rule has two cases.
 #
@@ -170,8 +221,13 @@ fig
 # $$\frac{\partial w_j}{\partial s_k} = w_j \, (\mathbb{1}[j = k] - w_k)$$
 #
 # As a matrix, with row $j$ and column $k$: the weights on the diagonal, minus the outer product.
+#
+# <!-- slide:
+# As a matrix, with row $j$ and column $k$: the weights on the diagonal, minus the outer product.\
+# [code]
+# [print] -->
 
-# %%
+# %% show=[1, 2]
 w, cache = softmax.forward(s)               # (4,)
 J = np.diag(w) - np.outer(w, w)             # (4, 4)
 print("w", w)
@@ -180,6 +236,11 @@ print(J)
 # %% [markdown]
 # The picture shows $J$ with its signs: purple is positive, orange is negative. A column
 # says: "raise this key's score, and these weights go up and those go down".
+#
+# <!-- slide: If one score is raised, only its own weight gains, and all other weights lose
+# The picture shows $J$ with its signs: purple is positive, orange is negative. A column says: "raise this key's score, and these weights go up and those go down".\
+# ![]
+# Heavy keys lose the most. -->
 
 # %%
 plot_signed(J, tokens, tokens, value="change of weight per unit of score",
@@ -202,11 +263,20 @@ print("columns", J.sum(axis=0).round(12) + 0.0)
 print("rows   ", J.sum(axis=1).round(12) + 0.0)
 
 # %% [markdown]
+# <!-- answer:
+# [print]
+# A **column** sums to zero because the weights always add up to 1: what one weight gains, the others lose. A **row** sums to zero because of the shift: if all scores rise together, no weight moves. -->
+#
 # A **column** sums to zero because the weights always add up to 1: what one weight
 # gains, the others lose. A **row** sums to zero because of the shift: if all scores rise together, no weight moves.
 
 # %% [markdown]
 # ## 2.5 From the Jacobian to `backward`
+#
+# <!-- slide:
+# Let $L$ be the loss. The layer above hands down $\mathrm{grad\_w}_j = \partial L / \partial w_j$. We want $\mathrm{grad\_s}_k = \partial L / \partial s_k$.
+# The chain rule sums over all the ways from $s_k$ to $L$:\
+# $$\mathrm{grad\_s}_k = \sum_j \mathrm{grad\_w}_j \frac{\partial w_j}{\partial s_k}$$ $$= \sum_j \mathrm{grad\_w}_j \, w_j \, \mathbb{1}[j = k] \;-\; \sum_j \mathrm{grad\_w}_j \, w_j \, w_k$$ $$= w_k \Big( \mathrm{grad\_w}_k - \sum_j \mathrm{grad\_w}_j \, w_j \Big)$$ -->
 #
 # Let $L$ be the loss. The layer above hands down $\mathrm{grad\_w}_j = \partial L / \partial w_j$. We want
 # $\mathrm{grad\_s}_k = \partial L / \partial s_k$. The chain rule sums over all the ways from $s_k$ to $L$:
@@ -217,8 +287,12 @@ print("rows   ", J.sum(axis=1).round(12) + 0.0)
 #
 # The indicator leaves one term of the first sum, and $w_k$ is a common factor of the second. No matrix is left. (The
 # first line is $J^\top \mathrm{grad\_w}$. This $J$ happens to be symmetric. In general the transpose matters.)
+#
+# <!-- slide:
+# The indicator leaves one term of the first sum, and $w_k$ is a common factor of the second. No matrix is left. (The first line is $J^\top \mathrm{grad\_w}$. This $J$ happens to be symmetric. In general the transpose matters.)\
+# [code] -->
 
-# %%
+# %% show=[1, 2, 3, 4, 5, 6]
 rng = np.random.default_rng(0)
 grad_w = rng.standard_normal(4)                                        # (4,)  from above
 with_matrix = J.T @ grad_w                                             # (4,)  builds n × n
@@ -228,6 +302,10 @@ from_class = softmax.backward(grad_w, cache)                           # (4,)
 print(with_matrix, without, from_class, sep="\n")
 
 # %% [markdown]
+# <!-- slide: Read the formula
+# [print]
+# `mean_grad` is the mean of the gradients, with the weights $w$. The gradient of a score is the difference between its own gradient and this mean, times its weight. Say it is positive. -->
+#
 # Read the formula. `mean_grad` is the mean of the gradients, with the weights $w$. The gradient of a score is the
 # difference between its own gradient and this mean, times its weight. Say it is positive. Then more weight on this key raises the loss more than on an average key. So descent lowers its score.
 #
@@ -242,6 +320,10 @@ print(with_matrix, without, from_class, sep="\n")
 # Take the gradient $(0, -1, 0)$: it asks for the second key. The weights $(0.5, 0.5, 0)$ turn it into $(0.25, -0.25, 0)$, and $(0.999, 0.001, 0)$ into about $(0.001, -0.001, 0)$: the row is sure, and 250 times less arrives.
 #
 # Now measure it at every temperature. The size of $J$ is its (Frobenius) norm, $\lVert J \rVert = \sqrt{\sum_{jk} J_{jk}^2}$.
+#
+# <!-- slide: Towards low temperatures, where the row is sure, the norm falls by many powers of ten
+# ![]
+# The step from $s$ to $s / \tau$ adds a factor $1/\tau$, the dashed line: a very hot row passes little, too. -->
 
 # %%
 def norm_of_J(w):
@@ -260,6 +342,11 @@ fig
 # Towards low temperatures, where the row is sure, the norm falls by many powers of ten. The step from $s$ to $s / \tau$ adds a factor $1/\tau$, the dashed line: a very hot row passes little, too.
 #
 # What does that do to learning? The row below looks at the wrong key, and the loss $L = -w_2$ asks for the second one. Start with a lead of 2 or of 10 points, and take 200 steps of gradient descent on the scores.
+#
+# <!-- slide: The row with the lead of 2 has learned
+# What does that do to learning? The row below looks at the wrong key, and the loss $L = -w_2$ asks for the second one. Start with a lead of 2 or of 10 points, and take 200 steps of gradient descent on the scores.
+# [print]
+# The row with the lead of 10 is that of the beginning: completely wrong, told so, and almost nothing of the gradient arrives. -->
 
 # %%
 def learn(lead, grad_of_loss, steps=200):
@@ -304,6 +391,10 @@ ax.legend()
 ax.figure
 
 # %% [markdown]
+# <!-- answer: It learns, and the row with the other loss stays on the ground
+# ![]
+# The gradient $-1/w_2$ is huge where $w_2$ is tiny, and the product with $J$ is simply $w - t$, where $t$ is the wanted one-hot row. -->
+#
 # It learns, and the row with the other loss stays on the ground. The gradient $-1/w_2$ is huge where $w_2$ is tiny, and the product with $J$ is simply $w - t$, where $t$ is the wanted one-hot row. So the output softmax of a model does not suffer. A softmax *inside* the model does: there, nothing makes the gradient from above grow as $1/w$. Attention is such a softmax, and dot
 # products of wide vectors give large scores. The paper suspects this as the reason for $1/\sqrt{d_k}$ (its Section
 # 3.2.1). Lesson 3 measures how far it goes.
@@ -319,6 +410,9 @@ print("the gradients agree:", bool(check_gradients(softmax, scores)))
 
 # %% [markdown]
 # ## 2.8 Check what this lesson claimed
+#
+# <!-- slide:
+# `check_gradients` compares any backward with its forward, to twelve digits, and without a Jacobian (Lesson 4.5 shows how): -->
 
 # %%
 w, cache = softmax.forward(s)

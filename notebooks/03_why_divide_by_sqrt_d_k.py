@@ -43,6 +43,11 @@ np.set_printoptions(precision=4, suppress=True)
 
 # %% [markdown]
 # Our sentence, with random queries and keys. Left: the scores are $q \cdot k$. Right: divided by $\sqrt{d_k}$, as in Equation 1.
+#
+# <!-- slide: Wide vectors look at one key alone, and nothing has been learned
+# Our sentence, with random queries and keys. Left: the scores are $q \cdot k$. Right: divided by $\sqrt{d_k}$, as in Equation 1.\
+# ![]
+# Below left, chance decides. Why does one division change it? -->
 
 # %%
 rng = np.random.default_rng(6)
@@ -57,8 +62,6 @@ plot_attention(np.stack(list(maps.values())), tokens, tokens, titles=list(maps))
 
 # %% [markdown]
 # Below left, each row looks at one key alone, and nothing has been learned. Why? And why does one division change it?
-#
-# <!-- show: Wide vectors look at one key alone, and nothing has been learned. Below left, chance decides. Why does one division change it? -->
 #
 # <!-- say: Point at the lower left map, then at the lower right one: the same numbers, divided by 23. Say: nothing has been learned here, chance alone looks so sure. Often said and wrong: a sharp map is the work of training. -->
 #
@@ -92,6 +95,10 @@ for name, x in {"score": scores, "weight": unscaled_cache.weights, "score / 4": 
     print(f"{name:10}", x[0])
 
 # %% [markdown]
+# <!-- answer: Two places decide nearly everything
+# [print]
+# A difference of 4 is a ratio of $e^4 \approx 55$ (Lesson 2). Divide the scores by $\sqrt{d_k} = 4$: they become 1, 0 and $-1$, and the ratio becomes $e$. -->
+#
 # Two places decide nearly everything. A difference of 4 is a ratio of $e^4 \approx 55$ (Lesson 2). Divide the scores by $\sqrt{d_k} = 4$: they become 1, 0 and $-1$, and the ratio becomes $e$.
 #
 # <!-- say: Point at 0.98 and 0.02: a lead of two places, a ratio of 55. Then at the last row: 0.67 and 0.24. Say: softmax sees differences, and it makes ratios of them. Often said and wrong: ten of sixteen against eight of sixteen is 5 to 4. -->
@@ -114,26 +121,34 @@ for name, weights in wide.items():
     print(f"{name:8}", weights)
 
 # %% [markdown]
+# <!-- answer: With the scale the weights are as before
+# [print]
+# Divided by $\sqrt{1024} = 32$, the scores 32, 0 and $-32$ are 1, 0 and $-1$ again. Without it the first key gets everything. -->
+#
 # With the scale the weights are as before. Divided by $\sqrt{1024} = 32$, the scores 32, 0 and $-32$ are 1, 0 and $-1$ again. Without it the first key gets everything.
 #
 # <!-- say: Point at 0.67 in both tables: 16 places or 1024, the same weight. Say: the lead is 2 places of 16 and 16 of 1024, and the scale makes the same of both. Often said and wrong: 52 % of the places is hardly more than chance, so the weights are nearly equal. -->
 #
-# <!-- slide: With the scale, a score counts standard deviations -->
-#
-# Of $d_k$ coin flips $d_k / 2$ agree on average, with a **standard deviation** of $\sqrt{d_k} / 2$: 2 places of 16, and 16 of 1024. So both first keys are one standard deviation above chance. With the scale, a score counts standard deviations.
-#
-# <!-- show: | places | agree by chance | the first key | its lead |
+# <!-- slide: With the scale, a score counts standard deviations
+# | places | agree by chance | the first key | its lead |
 # |---|---|---|---|
 # | $d_k = 16$ | $8 \pm 2$ | 10 | 2, one standard deviation |
 # | $d_k = 1024$ | $512 \pm 16$ | 528 | 16, one standard deviation |
 # Of $d_k$ coin flips $d_k/2$ agree on average, with a **standard deviation** of $\sqrt{d_k}/2$.
 # With the scale, the score of both keys is 1. -->
 #
+# Of $d_k$ coin flips $d_k / 2$ agree on average, with a **standard deviation** of $\sqrt{d_k} / 2$: 2 places of 16, and 16 of 1024. So both first keys are one standard deviation above chance. With the scale, a score counts standard deviations.
+#
 # <!-- say: Let the class compute the root of 16 over 2 and that of 1024 over 2. Say: one standard deviation of luck is worth one point, at any width. -->
 #
 # ## 3.2 Why do dot products get large?
 #
-# <!-- slide: One product has mean 0 and variance 1 -->
+# <!-- slide: One product has mean 0 and variance 1
+# The paper's footnote 4 assumes that the entries of $q$ and $k$ are independent random numbers with mean 0 and variance 1. $\mathbb{E}$ is the mean.
+# **One product.** For independent numbers the mean of a product is the product of the means.
+# $$\mathbb{E}[q_i k_i] = \mathbb{E}[q_i]\, \mathbb{E}[k_i] = 0 \cdot 0 = 0$$
+# **Its variance.** The mean is 0, so the variance is the mean of the square. And $\mathbb{E}[q_i^2]$ is the variance of $q_i$.
+# $$\mathrm{Var}(q_i k_i) = \mathbb{E}[q_i^2 k_i^2] - 0^2 = \mathbb{E}[q_i^2]\, \mathbb{E}[k_i^2] = 1 \cdot 1 = 1$$ -->
 #
 # The paper's footnote 4 assumes that the entries of $q$ and $k$ are independent random numbers with mean 0 and
 # variance 1. $\mathbb{E}$ is the mean.
@@ -146,7 +161,13 @@ for name, weights in wide.items():
 #
 # <!-- say: Ask at each line which assumption it uses: independence for the first, mean 0 and variance 1 for the second. Often said and wrong: the variance of a product is the product of the variances. That holds for mean 0 only. -->
 #
-# <!-- slide: The sum of $d_k$ products has variance $d_k$ -->
+# <!-- slide: The sum of $d_k$ products has variance $d_k$
+# **Two products** at places $i \ne j$ have no covariance.
+# The covariance is the mean of the product minus the product of the means:\
+# $$\mathrm{Cov}(q_i k_i,\, q_j k_j) = \mathbb{E}[q_i]\, \mathbb{E}[k_i]\, \mathbb{E}[q_j]\, \mathbb{E}[k_j] - 0 \cdot 0 = 0$$
+# Means always add up.
+# Variances add up because there is no covariance.
+# $$\mathbb{E}[q \cdot k] = \sum_i \mathbb{E}[q_i k_i] = 0$$ $$\mathrm{Var}(q \cdot k) = \sum_{i=1}^{d_k} \mathrm{Var}(q_i k_i) + \sum_{i \ne j} \mathrm{Cov}(q_i k_i,\, q_j k_j) = d_k$$ -->
 #
 # **Two products** at places $i \ne j$ have no covariance. The covariance is the mean of the product minus the product of
 # the means:
@@ -157,6 +178,11 @@ for name, weights in wide.items():
 # $$\mathrm{Var}(q \cdot k) = \sum_{i=1}^{d_k} \mathrm{Var}(q_i k_i) + \sum_{i \ne j} \mathrm{Cov}(q_i k_i,\, q_j k_j) = d_k$$
 #
 # <!-- say: Point at the two sums of the last line: $d_k$ ones and nothing else. Say: variances add up because there is no covariance. Often said and wrong: standard deviations add up. Then it would be $d_k$, and not its root. -->
+#
+# <!-- slide: The standard deviation is 8, the root of 64
+# [code]
+# [print]
+# Think of a walk: after 64 steps, left or right at random, you stand about 8 from the start. -->
 
 # %% show=[3, 4, 6]
 rng = np.random.default_rng(0)
@@ -175,8 +201,14 @@ for name, x in {"q_i k_i": products, "q · k": dot}.items():
 # <!-- say: Point at 1 and 64 in the column of variances, then at 8. Say: 64 steps of size 1 in random directions lead about 8 away. Often said and wrong: 64 terms make a size of 64. -->
 #
 # Break one assumption: here the entries have the mean 1.
+#
+# <!-- slide: A mean that is not 0 does not cancel: it adds up to $d_k$
+# Break one assumption: here the entries have the mean 1.\
+# [code]
+# [print]
+# The variance triples, too: $\mathbb{E}[q_i^2]\, \mathbb{E}[k_i^2] - 1^2 = 2 \cdot 2 - 1 = 3$. -->
 
-# %%
+# %% show=[1, 2]
 q, k = 1 + rng.standard_normal((2, 20_000, d_k))                       # (20000, 64) each
 dot = (q * k).sum(axis=1)                                              # (20000,)
 print(f"q · k  mean {dot.mean():.2f}  variance {dot.var():.2f}")
@@ -184,11 +216,13 @@ print(f"q · k  mean {dot.mean():.2f}  variance {dot.var():.2f}")
 # %% [markdown]
 # A mean that is not 0 does not cancel: it adds up to $d_k$. The variance triples, since $\mathrm{Var}(q_i k_i) = 2 \cdot 2 - 1$.
 #
-# <!-- show: A mean that is not 0 does not cancel: it adds up to $d_k$. The variance triples, too: $\mathbb{E}[q_i^2]\, \mathbb{E}[k_i^2] - 1^2 = 2 \cdot 2 - 1 = 3$. -->
-#
 # <!-- say: Point at the mean, 64: it does not cancel any more. Say: footnote 4 needs its mean 0. Often said and wrong: a mean of 1 moves all scores alike, so nothing changes. The variance triples. -->
 #
 # The figure shows the variance for widths from 1 to 16384. Squares show it after scaling: $\mathrm{Var}(c\,s) = c^2\, \mathrm{Var}(s)$, so dividing by $\sqrt{d_k}$ divides the variance by $d_k$.
+#
+# <!-- slide: The variance is $d_k$ at every width, and 1 after scaling
+# ![]
+# So scores spread alike in narrow and in wide models. -->
 
 # %%
 variance = VARIANCE.run()
@@ -197,21 +231,21 @@ variance.figure()
 # %% [markdown]
 # The variance is $d_k$ at every width, and 1 after scaling.
 #
-# <!-- show: The variance is $d_k$ at every width, and 1 after scaling. So scores spread alike in narrow and in wide models. -->
-#
 # <!-- say: Follow the dots along the line, then the squares along the bottom. Say: the line was not fitted, it is the derivation. Often said and wrong: the scale makes scores small. It makes them alike at all widths. -->
 #
 # ## 3.3 What a standard deviation of √d_k does to softmax
 #
 # Here no score is divided. Above, the scores spread when $d_k$ grows. Below is the mean softmax of eight scores.
+#
+# <!-- slide: The wider the vectors, the more the heaviest key takes
+# ![]
+# Eight random keys, no score divided: chance alone makes the softmax sure. -->
 
 # %%
 dot_products()
 
 # %% [markdown]
 # The wider the vectors, the more the heaviest key takes.
-#
-# <!-- show: The wider the vectors, the more the heaviest key takes. Eight random keys, no score divided: chance alone makes the softmax sure. -->
 #
 # <!-- say: Go from left to right: above the histogram gets wider, below the first bar grows from 0.52 to 0.96. Say: the same softmax, only wider scores. Often said and wrong: wider vectors carry more information, so the weights are better informed. -->
 #
@@ -233,24 +267,27 @@ for d_k, share_with, share_without in list(zip(saturation.d_k, *saturation.one_h
     print(f"d_k = {d_k:<5} with {share_with:6.3f}   without {share_without:6.3f}")
 
 # %% [markdown]
+# <!-- answer: At $d_k = 64$, without the scale, over a fifth of the queries see a single key
+# [print]
+# With the scale it did not happen once. -->
+#
 # At $d_k = 64$, without the scale, over a fifth of the queries see a single key. With the scale it did not happen once.
 #
 # <!-- say: Point at the row 64, then compare the columns: without it grows, with it stays 0. Say: at the width of the paper chance alone blinds one query in five. Often said and wrong: so large a weight can only come from training. -->
 #
 # ## 3.4 What that does to the gradient
 #
-# <!-- slide: A sure softmax passes no gradient on, and the keys are long -->
+# <!-- slide: A sure softmax passes no gradient on, and the keys are long
+# Where one weight is almost 1, the Jacobian $J_{jk} = w_j (\mathbb{1}[j = k] - w_k)$ is almost zero.
+# A query stands in every score $s_j = q \cdot k_j / \sqrt{d_k}$, with the factor $k_j / \sqrt{d_k}$. So its gradient is
+# $$\mathrm{grad\_q} = \frac{1}{\sqrt{d_k}} \sum_j \mathrm{grad\_s}_j\, k_j$$
+# Without the scale $1/\sqrt{d_k}$ is missing, and the keys are long: about 23 for width 512. -->
 #
 # Lesson 2 found the Jacobian of softmax, $J_{jk} = w_j (\mathbb{1}[j = k] - w_k)$. It is almost zero where one weight is almost 1. The paper suspects that large scores push the softmax to where its gradients are extremely small. A query stands in every score. In $s_j = q \cdot k_j / \sqrt{d_k}$ its factor is $k_j / \sqrt{d_k}$. So its gradient is
 #
 # $$\mathrm{grad\_q} = \frac{1}{\sqrt{d_k}} \sum_j \mathrm{grad\_s}_j\, k_j$$
 #
 # Without the scale the factor $1/\sqrt{d_k}$ is missing, and the keys are long: about 23 for width 512.
-#
-# <!-- show: Where one weight is almost 1, the Jacobian $J_{jk} = w_j (\mathbb{1}[j = k] - w_k)$ is almost zero.
-# A query stands in every score $s_j = q \cdot k_j / \sqrt{d_k}$, with the factor $k_j / \sqrt{d_k}$. So its gradient is
-# $$\mathrm{grad\_q} = \frac{1}{\sqrt{d_k}} \sum_j \mathrm{grad\_s}_j\, k_j$$
-# Without the scale $1/\sqrt{d_k}$ is missing, and the keys are long: about 23 for width 512. -->
 #
 # <!-- say: Point at the two parts of the formula: the gradient of the score, small where the softmax is sure, and the key, long if nothing divides it. Often said and wrong: without the scale all gradients are small. -->
 #
@@ -282,6 +319,10 @@ ax.legend()
 fig
 
 # %% [markdown]
+# <!-- answer: Without the scale, a quarter of the queries has over nine tenths of the gradient
+# ![]
+# In this quarter the softmax is undecided, by chance. -->
+#
 # Without the scale, a quarter of the queries has over nine tenths of the gradient. In this quarter the softmax is undecided, by chance. Most are sure by chance, and almost no gradient can change that: the **median** length, below which half of the queries lie, falls to less than a tenth.
 #
 # <!-- say: Point at the orange curve at 0.25: it is above 0.9. Then at the blue one: a third. Say: without the scale a few queries learn for all. Often said and wrong: the sure ones learn most. -->
@@ -289,6 +330,11 @@ fig
 # ## 3.5 And at the paper's own width?
 #
 # The median length of a gradient at three widths:
+#
+# <!-- slide: At $d_k = 64$ the median is *larger* without the scale
+# The median length of a gradient at three widths:\
+# [print]
+# With wide vectors, the gradient of *most* queries vanishes. -->
 
 # %% show=[]
 median = saturation.gradient[:, :, 1]                                  # (2, widths)  with, without
@@ -298,8 +344,6 @@ for i in (paper, at, -1):
 
 # %% [markdown]
 # At $d_k = 64$ the median is *larger* without the scale. Most queries are undecided there, and the factor $1/8$ is missing. Without the scale and with wide vectors, the gradient of *most* queries vanishes, and a quarter gets far too much.
-#
-# <!-- show: At $d_k = 64$ the median is *larger* without the scale. With wide vectors, the gradient of *most* queries vanishes. -->
 #
 # <!-- say: Point at the first row: 0.74 without, 0.21 with. Then at the last one: it is less than a millionth. Say: the reason that the paper gives is true of wide vectors, and not yet at its own width. Often said and wrong: at 64 gradients vanish already. -->
 #
@@ -337,9 +381,11 @@ for (p, d_k), (var, _, size) in table.items():
     print(f"{divided[p]:11}  d_k = {d_k:<5}  variance {var:9.3f}  gradient {size:.4f}")
 
 # %% [markdown]
-# Divided by $d_k$, a wide query looks at all keys alike. The variance is $d_k / d_k^2 = 1/d_k$, and the gradient shrinks, too, about as $1/\sqrt{d_k}$. Only with the root do variance, weights and gradient stay about the same.
+# <!-- answer: Only with the root does the width not matter
+# [print]
+# Not divided, one key takes all; divided by $d_k$, all keys get the same. -->
 #
-# <!-- show: Only with the root does the width not matter. Not divided, one key takes all; divided by $d_k$, all keys get the same. -->
+# Divided by $d_k$, a wide query looks at all keys alike. The variance is $d_k / d_k^2 = 1/d_k$, and the gradient shrinks, too, about as $1/\sqrt{d_k}$. Only with the root do variance, weights and gradient stay about the same.
 #
 # <!-- say: Compare the two columns, 16 and 1024, row by row: only with the root do they stay the same. Say: the root is the one divisor for which the width does not matter. Often said and wrong: smaller scores are always safer. Then every query gets the plain mean. -->
 #
@@ -348,6 +394,10 @@ for (p, d_k), (var, _, size) in table.items():
 # After some training $q$ and $k$ are not independent, and dot products may grow as $d_k$ (Question 3).
 #
 # An experiment trains small models on copying, each at its best rate, with three seeds.
+#
+# <!-- slide: With the scale the loss is lower at each width
+# ![]
+# Wide models without it fall far behind; why, is not proved here. -->
 
 # %%
 if Path("../figures/scale_training.json").exists():                    # what the whole experiment found
@@ -362,13 +412,14 @@ training.figure()
 # %% [markdown]
 # With the scale the loss is lower at each width. Wide models without it fall far behind. That small gradients are the *reason* is not proved here.
 #
-# <!-- show: With the scale the loss is lower at each width. Wide models without it fall far behind; why, is not proved here. -->
-#
 # <!-- say: Left: point at the two curves at step 100. Right: at width 4 they are near each other, at 256 far apart. Say: measured, the scale helps; why is what the paper suspects. Often said and wrong: this proves that small gradients are the reason. -->
 #
 # ## 3.8 Why does additive attention not need it?
 #
-# <!-- slide: tanh keeps every hidden entry between -1 and 1 -->
+# <!-- slide: tanh keeps every hidden entry between -1 and 1
+# The other common score (Bahdanau et al., 2015) is a network with a learned vector $v$:\
+# $$\mathrm{score}(q, k) = v^\top \tanh(W^\top q + U^\top k)$$ It has no $1/\sqrt{d_k}$: however large the sum inside, tanh keeps every hidden entry between -1 and 1, and $v$ starts small. Lesson 12.4 derives and measures it.\
+# ![] -->
 #
 # The other common score (Bahdanau et al., 2015) is a network with a learned vector $v$:
 #
@@ -407,7 +458,7 @@ print("all true")
 #
 # **What you can do now:** say from the width how large a score is by chance, and what softmax makes of it. Lesson 4 sends a gradient back.
 #
-# Try it: [the reversing model without its scale](../docs/live/reverse.html#src=3+1+4&kind=cross&layer=1&head=0&what-if=scale). `python docs/make_live_pages.py` makes the page.
+# Try it: [the reversing model without its scale](../docs/live/reverse.html#src=3+1+4&kind=cross&layer=1&head=0&what-if=scale)<!-- else: (README.md says how to get this page) -->.<!-- repository only --> `python docs/make_live_pages.py` makes the page.<!-- end -->
 #
 # ## Questions
 #

@@ -38,11 +38,8 @@ from aiayn_np.variants.scoring import DotScore, ScoredAttention
 np.set_printoptions(precision=4, suppress=True)
 
 # %% [markdown]
-# <!-- slide: All shapes fit, and no line fails: which one is wrong? -->
-#
-# A model learns because a gradient comes back through every box. Here is attention with a backward that forgets one transpose. All shapes fit, and no line fails. Move $V$ a little: how fast does the loss change?
-#
-# <!-- show: A model learns because a gradient comes back through every box. One line of this backward is wrong.
+# <!-- slide: All shapes fit, and no line fails: which one is wrong?
+# A model learns because a gradient comes back through every box. One line of this backward is wrong.
 # | backward, with $T = 4$ and $d_k = 5$ | shapes |
 # |---|---|
 # | `grad_V = kept @ grad_out` | (4, 4) (4, 5) → (4, 5) |
@@ -51,7 +48,13 @@ np.set_printoptions(precision=4, suppress=True)
 # | `grad_Q = grad_scores @ K / sqrt(d_k)` | (4, 4) (4, 5) → (4, 5) |
 # | `grad_K = grad_scores.mT @ Q / sqrt(d_k)` | (4, 4) (4, 5) → (4, 5) | -->
 #
+# A model learns because a gradient comes back through every box. Here is attention with a backward that forgets one transpose. All shapes fit, and no line fails. Move $V$ a little: how fast does the loss change?
+#
 # <!-- say: Ask the class to find the mistake before you run it. Often said and wrong: NumPy would complain. With as many queries as keys all shapes fit. -->
+#
+# <!-- slide: Forward is right, so this backward is wrong
+# [print]
+# Move $V$ a little, along a random direction: the loss moves at −0.42. The first line claims −1.08, as its map `kept` is not transposed. -->
 
 # %% show=false
 class NotTransposed(ScaledDotProductAttention):
@@ -66,11 +69,11 @@ print(f"by backward  slope of the loss along V: {report.rows[2].analytic:.2f}\nb
 # %% [markdown]
 # Forward is right, so this backward is wrong.
 #
-# <!-- show: Forward is right, so this backward is wrong. Move $V$ a little, along a random direction: the loss moves at −0.42. The first line claims −1.08, as its map `kept` is not transposed. -->
-#
 # <!-- say: Point at the two numbers. Say: both claim to be the same slope, and forward is the one that we know. Often said and wrong: all shapes fit and nothing fails, so it is right. -->
 #
-# <!-- slide: The gradient comes back through every box -->
+# <!-- slide: The gradient comes back through every box
+# These are the boxes to go back through (Figure 2, left).\
+# ![] -->
 #
 # These are the boxes to go back through (Figure 2, left).
 #
@@ -82,7 +85,11 @@ figure_2("left")
 # %% [markdown]
 # ## 4.1 Two rules, and a third you know
 #
-# <!-- slide: The gradient of an array has its shape, a slope for each entry -->
+# <!-- slide: The gradient of an array has its shape, a slope for each entry
+# A backward pass asks one question of every array: *if this entry rises a little, how much does the loss $L$ rise?*
+# The answers for an array $A$ form an array of the same shape, $\mathrm{grad\_A} = \partial L / \partial A$.
+# $$A = \begin{pmatrix} 1 & 2 & 0 \\ 0 & 1 & 3 \end{pmatrix} \qquad \mathrm{grad\_A} = \begin{pmatrix} 1 & 12 & 40 \\ 0 & -1 & -4 \end{pmatrix}$$
+# Attention needs three rules: for a product, for a factor, and for softmax (Lesson 2). -->
 #
 # A backward pass asks one question of every array: *if this entry rises a little, how much does the loss $L$ rise?* The
 # answers for an array $A$ form an array of the same shape, $\mathrm{grad\_A} = \partial L / \partial A$. Attention needs
@@ -90,14 +97,12 @@ figure_2("left")
 #
 # $$y = AB \quad\text{means}\quad y_{ij} = \sum_k A_{ik} B_{kj}$$
 #
-# <!-- show: A backward pass asks one question of every array: *if this entry rises a little, how much does the loss $L$ rise?*
-# The answers for an array $A$ form an array of the same shape, $\mathrm{grad\_A} = \partial L / \partial A$.
-# $$A = \begin{pmatrix} 1 & 2 & 0 \\ 0 & 1 & 3 \end{pmatrix} \qquad \mathrm{grad\_A} = \begin{pmatrix} 1 & 12 & 40 \\ 0 & -1 & -4 \end{pmatrix}$$
-# Attention needs three rules: for a product, for a factor, and for softmax (Lesson 2). -->
-#
 # <!-- say: Say: one number for each entry, always the same question. Often said and wrong: the gradient of a matrix is one number. -->
 #
-# <!-- slide: Multiply by the other factor, transposed -->
+# <!-- slide: Multiply by the other factor, transposed
+# In $y = AB$ the entry $A_{ik}$ stands in every entry of row $i$ of $y$, each time with the factor $B_{kj}$. Add up all its ways to the loss:
+# $$\mathrm{grad\_A}_{ik} = \sum_j \mathrm{grad\_y}_{ij} B_{kj} \quad\text{so}\quad \mathrm{grad\_A} = \mathrm{grad\_y}\, B^\top$$
+# $$\mathrm{grad\_B}_{kj} = \sum_i A_{ik}\, \mathrm{grad\_y}_{ij} \quad\text{so}\quad \mathrm{grad\_B} = A^\top \mathrm{grad\_y}$$ -->
 #
 # **The gradient of a product.** The entry $A_{ik}$ stands in every entry of row $i$ of $y$, each time with the factor $B_{kj}$. Add up all its ways to
 # the loss. The same holds for $B_{kj}$ and column $j$:
@@ -105,24 +110,24 @@ figure_2("left")
 # $$\mathrm{grad\_A}_{ik} = \sum_j \mathrm{grad\_y}_{ij} B_{kj} \quad\text{so}\quad \mathrm{grad\_A} = \mathrm{grad\_y}\, B^\top$$
 # $$\mathrm{grad\_B}_{kj} = \sum_i A_{ik}\, \mathrm{grad\_y}_{ij} \quad\text{so}\quad \mathrm{grad\_B} = A^\top \mathrm{grad\_y}$$
 #
-# <!-- show: In $y = AB$ the entry $A_{ik}$ stands in every entry of row $i$ of $y$, each time with the factor $B_{kj}$. Add up all its ways to the loss:
-# $$\mathrm{grad\_A}_{ik} = \sum_j \mathrm{grad\_y}_{ij} B_{kj} \quad\text{so}\quad \mathrm{grad\_A} = \mathrm{grad\_y}\, B^\top$$
-# $$\mathrm{grad\_B}_{kj} = \sum_i A_{ik}\, \mathrm{grad\_y}_{ij} \quad\text{so}\quad \mathrm{grad\_B} = A^\top \mathrm{grad\_y}$$ -->
-#
 # <!-- say: Point at the two products: the other factor, transposed, on the side where it stood. Let the class check the shapes. Often said and wrong: the sides may be swapped, since the shapes fit. -->
 #
-# <!-- slide: What divides forwards divides backwards -->
+# <!-- slide: What divides forwards divides backwards
+# The second rule is that of a number $c$:
+# $$y = A / c \quad\text{gives}\quad \mathrm{grad\_A} = \mathrm{grad\_y} / c$$
+# $$c = 2: \qquad A = (6,\ 4) \ \to\ y = (3,\ 2) \qquad \mathrm{grad\_A} = (0.5,\ 5) \ \leftarrow\ \mathrm{grad\_y} = (1,\ 10)$$
+# Attention divides its scores by $c = \sqrt{d_k}$, so it divides once more on the way back. -->
 #
 # **A factor.** The second rule:
 #
 # $$y = A / c \quad\text{gives}\quad \mathrm{grad\_A} = \mathrm{grad\_y} / c$$
 #
-# <!-- show: The second rule is that of a number $c$:
-# $$y = A / c \quad\text{gives}\quad \mathrm{grad\_A} = \mathrm{grad\_y} / c$$
-# $$c = 2: \qquad A = (6,\ 4) \ \to\ y = (3,\ 2) \qquad \mathrm{grad\_A} = (0.5,\ 5) \ \leftarrow\ \mathrm{grad\_y} = (1,\ 10)$$
-# Attention divides its scores by $c = \sqrt{d_k}$, so it divides once more on the way back. -->
-#
 # <!-- say: Point at the two divisions: one forwards, one backwards. Say: who forgets the second one has a gradient that is too long. Often said and wrong: backwards one multiplies by c, to undo the division. -->
+#
+# <!-- slide: When $A_{01}$ rises by 1, $L$ rises by $1 \cdot 2 + 10 \cdot 1 = 12$
+# [code]
+# [print]
+# This is `grad_A[0, 1]`, from row 0 of `grad_y` and column 1 of `B.T`, for the loss $L = \sum_{ij} \mathrm{grad\_y}_{ij}\, y_{ij}$. -->
 
 # %% show=[4]
 A = np.array([[1.0, 2.0, 0.0], [0.0, 1.0, 3.0]])             # (2, 3)
@@ -142,13 +147,13 @@ for rows in zip(grad_y, B.T, grad_A):
 # %% [markdown]
 # ## 4.2 Forwards, with a name for every array
 #
-# <!-- slide: Two different widths, so that most wrong shapes show -->
+# <!-- slide: Two different widths, so that most wrong shapes show
+# All four tokens ask: $T_q = T_k = 4$. The widths differ: $d_k = 3$ and $d_v = 2$.
+# So a wrong width shows. A map that is not transposed has the same shape, and still hides.
+# [code] -->
 #
 # All four tokens ask. This time $d_k = 3$ and $d_v = 2$. With $T = 4$ these are three different sizes, so that a wrong
 # shape shows.
-#
-# <!-- show: All four tokens ask: $T_q = T_k = 4$. The widths differ: $d_k = 3$ and $d_v = 2$.
-# So a wrong width shows. A map that is not transposed has the same shape, and still hides. -->
 #
 # <!-- say: Read the three lines as the boxes of the figure: MatMul and Scale, softmax, MatMul. Often said and wrong: square matrices are simpler to begin with. With them a wrong transpose fits. -->
 
@@ -170,16 +175,15 @@ print(cache)
 # %% [markdown]
 # The cache holds what backward will need. `kept` is what dropout keeps of the weights (Lesson 7), here all.
 #
-# <!-- slide: Which arrays of forward does backward need? -->
-#
-# Backward does not need the scores. The backward of a product needs its two *factors*, and that of softmax only its own result: $w_k (\mathrm{grad\_w}_k - \sum_j \mathrm{grad\_w}_j w_j)$ (Lesson 2).
-#
-# <!-- show: | forwards | backwards it needs |
+# <!-- slide: Which arrays of forward does backward need?
+# | forwards | backwards it needs |
 # |---|---|
 # | $\mathrm{scores} = QK^\top / \sqrt{d_k}$ | both factors, `Q` and `K` |
 # | $\mathrm{weights} = \mathrm{softmax}(\mathrm{scores})$ | its own result, `weights` |
 # | $\mathrm{out} = \mathrm{kept}\, V$, after dropout | both factors, `kept` and `V` |
 # Nobody needs the scores. -->
+#
+# Backward does not need the scores. The backward of a product needs its two *factors*, and that of softmax only its own result: $w_k (\mathrm{grad\_w}_k - \sum_j \mathrm{grad\_w}_j w_j)$ (Lesson 2).
 #
 # <!-- say: Ask first: which arrays of forward must be kept? Say: two factors for each product, the weights for softmax. Often said and wrong: the scores, because softmax took them in. -->
 #
@@ -208,34 +212,36 @@ for name, slope in slopes.items():
     print(f"{name:14}  slope of the loss along weight 1 of row 0 {slope:7.4f}")
 
 # %% [markdown]
+# <!-- answer: A weight multiplies a row of $V$, so its gradient is a dot product
+# [print]
+# The gradient asks: would more of this value raise the loss? -->
+#
 # A weight multiplies a row of $V$, so its gradient is a dot product. The gradient asks: would more of this value raise the loss?
 #
 # <!-- say: Point at the first two bars, alike to four digits, and at the third, of the other sign. Say: the shape was right for both, the numbers decide. Often said and wrong: `V @ grad_out.T`, because its shape fits. -->
 #
-# <!-- slide: The values: read the map by columns -->
+# <!-- slide: The values: read the map by columns
+# Row $j$ of $V$ went to every query, with its weight. So its gradient comes from every query, with the same weight. Here $j = 1$, counted from 0:
+# $$\mathrm{kept} = \begin{array}{c|c|cc} w_{00} & \textcolor{#D55E00}{w_{01}} & w_{02} & w_{03} \\ w_{10} & \textcolor{#D55E00}{w_{11}} & w_{12} & w_{13} \\ w_{20} & \textcolor{#D55E00}{w_{21}} & w_{22} & w_{23} \\ w_{30} & \textcolor{#D55E00}{w_{31}} & w_{32} & w_{33} \end{array} \qquad \mathrm{grad\_out} = \begin{array}{c} \textcolor{#0072B2}{g_0} \\ \textcolor{#0072B2}{g_1} \\ \textcolor{#0072B2}{g_2} \\ \textcolor{#0072B2}{g_3} \end{array}$$
+# $$\mathrm{row\ 1\ of\ grad\_V} = \textcolor{#D55E00}{w_{01}}\, \textcolor{#0072B2}{g_0} + \textcolor{#D55E00}{w_{11}}\, \textcolor{#0072B2}{g_1} + \textcolor{#D55E00}{w_{21}}\, \textcolor{#0072B2}{g_2} + \textcolor{#D55E00}{w_{31}}\, \textcolor{#0072B2}{g_3} \qquad \mathrm{grad\_V} = \mathrm{kept}^\top\, \mathrm{grad\_out}$$
+# `kept @ grad_out`, the mistake of the beginning, reads the map by rows. -->
 #
 # **The values.** Row $j$ of $V$ went to every query, with its weight. So its gradient comes from every query, with the same weight. The wrong backward at the beginning, `kept @ grad_out`, reads the map by rows. It must be read by columns:
 #
 # $$\mathrm{grad\_V} = \mathrm{kept}^\top\, \mathrm{grad\_out}$$
 #
-# <!-- show: Row $j$ of $V$ went to every query, with its weight. So its gradient comes from every query, with the same weight. Here $j = 1$, counted from 0:
-# $$\mathrm{kept} = \begin{array}{c|c|cc} w_{00} & \textcolor{#D55E00}{w_{01}} & w_{02} & w_{03} \\ w_{10} & \textcolor{#D55E00}{w_{11}} & w_{12} & w_{13} \\ w_{20} & \textcolor{#D55E00}{w_{21}} & w_{22} & w_{23} \\ w_{30} & \textcolor{#D55E00}{w_{31}} & w_{32} & w_{33} \end{array} \qquad \mathrm{grad\_out} = \begin{array}{c} \textcolor{#0072B2}{g_0} \\ \textcolor{#0072B2}{g_1} \\ \textcolor{#0072B2}{g_2} \\ \textcolor{#0072B2}{g_3} \end{array}$$
-# $$\mathrm{row\ 1\ of\ grad\_V} = \textcolor{#D55E00}{w_{01}}\, \textcolor{#0072B2}{g_0} + \textcolor{#D55E00}{w_{11}}\, \textcolor{#0072B2}{g_1} + \textcolor{#D55E00}{w_{21}}\, \textcolor{#0072B2}{g_2} + \textcolor{#D55E00}{w_{31}}\, \textcolor{#0072B2}{g_3} \qquad \mathrm{grad\_V} = \mathrm{kept}^\top\, \mathrm{grad\_out}$$
-# `kept @ grad_out`, the mistake of the beginning, reads the map by rows. -->
-#
 # <!-- say: Point at column 1 of the map: all who looked at token 1 send back their share, a row of `grad_out` each. Often said and wrong: `kept @ grad_out`, the mistake of the beginning. -->
 #
-# <!-- slide: Softmax: each gradient minus the mean of its row -->
+# <!-- slide: Softmax: each gradient minus the mean of its row
+# Row by row, as in Lesson 2:
+# $$\mathrm{mean\_grad}_i = \sum_j \mathrm{grad\_weights}_{ij}\, \mathrm{weights}_{ij}$$
+# $$\mathrm{grad\_scores}_{ij} = \mathrm{weights}_{ij}\, (\mathrm{grad\_weights}_{ij} - \mathrm{mean\_grad}_i)$$
+# With the weights $(\tfrac12, \tfrac14, \tfrac14)$ and their gradients $(4, 0, 8)$ the mean is 4, and the scores get $(0, -1, 1)$. They add up to 0. -->
 #
 # **Then softmax, row by row.** The dropout before it did nothing, so Lesson 2.5 has the formula:
 #
 # $$\mathrm{mean\_grad}_i = \sum_j \mathrm{grad\_weights}_{ij}\, \mathrm{weights}_{ij}$$
 # $$\mathrm{grad\_scores}_{ij} = \mathrm{weights}_{ij}\, (\mathrm{grad\_weights}_{ij} - \mathrm{mean\_grad}_i)$$
-#
-# <!-- show: Row by row, as in Lesson 2:
-# $$\mathrm{mean\_grad}_i = \sum_j \mathrm{grad\_weights}_{ij}\, \mathrm{weights}_{ij}$$
-# $$\mathrm{grad\_scores}_{ij} = \mathrm{weights}_{ij}\, (\mathrm{grad\_weights}_{ij} - \mathrm{mean\_grad}_i)$$
-# With the weights $(\tfrac12, \tfrac14, \tfrac14)$ and their gradients $(4, 0, 8)$ the mean is 4, and the scores get $(0, -1, 1)$. They add up to 0. -->
 #
 # <!-- say: Point at the minus: a key gains only if it is better than the mean of its row. Often said and wrong: softmax works entry by entry, so the diagonal is enough. -->
 
@@ -245,18 +251,17 @@ mean_grad = (grad_weights * cache.weights).sum(axis=-1, keepdims=True)  # (T_q, 
 grad_scores = cache.weights * (grad_weights - mean_grad)               # (T_q, T_k)
 
 # %% [markdown]
-# <!-- slide: The scores: K is not transposed on the way back -->
+# <!-- slide: The scores: K is not transposed on the way back
+# Forwards $K$ is transposed, so backwards it is not. The factor $1/\sqrt{d_k}$ stands there again.
+# $$\mathrm{grad\_Q} = \mathrm{grad\_scores}\, K / \sqrt{d_k}$$
+# $$\mathrm{grad\_K} = \mathrm{grad\_scores}^\top Q / \sqrt{d_k}$$
+# $$\underbrace{\mathrm{grad\_Q}}_{(4,\ 3)} = \underbrace{\mathrm{grad\_scores}}_{(4,\ 4)}\ \underbrace{K}_{(4,\ 3)} / \sqrt{d_k}$$ -->
 #
 # **At last the scores, a product and a factor:** $\mathrm{scores}_{ij} = \sum_c Q_{ic} K_{jc} / \sqrt{d_k}$. Forwards $K$ is
 # transposed, so backwards it is not. The factor $1/\sqrt{d_k}$ stands there again:
 #
 # $$\mathrm{grad\_Q} = \mathrm{grad\_scores}\, K / \sqrt{d_k}$$
 # $$\mathrm{grad\_K} = \mathrm{grad\_scores}^\top Q / \sqrt{d_k}$$
-#
-# <!-- show: Forwards $K$ is transposed, so backwards it is not. The factor $1/\sqrt{d_k}$ stands there again.
-# $$\mathrm{grad\_Q} = \mathrm{grad\_scores}\, K / \sqrt{d_k}$$
-# $$\mathrm{grad\_K} = \mathrm{grad\_scores}^\top Q / \sqrt{d_k}$$
-# $$\underbrace{\mathrm{grad\_Q}}_{(4,\ 3)} = \underbrace{\mathrm{grad\_scores}}_{(4,\ 4)}\ \underbrace{K}_{(4,\ 3)} / \sqrt{d_k}$$ -->
 #
 # <!-- say: Let the class check the shapes: (4, 4) times (4, 3). Say: the factor comes back, too. Often said and wrong: the scale is for forward only. -->
 
@@ -267,14 +272,16 @@ from_class = attention.backward(grad_out, cache)
 
 # %% [markdown]
 # They are those of the class (Lesson 4.9). In red: all that comes back.
+#
+# <!-- slide: Each product forwards has two backwards, one for each factor
+# ![]
+# Read black upwards, red downwards: every line backwards is a rule that you have just seen. -->
 
 # %%
 attention_gradients(Q, K, V)
 
 # %% [markdown]
 # Each product forwards has two backwards, one for each factor.
-#
-# <!-- show: Each product forwards has two backwards, one for each factor. Read black upwards, red downwards: every line backwards is a rule that you have just seen. -->
 #
 # <!-- say: Click: red grows from the top down, a rule for each box. Let the class name each rule. Often said and wrong: K gets its gradient from Q alone. It comes through the scores of all queries. -->
 #
@@ -304,9 +311,11 @@ grad_scores = attention.softmax.backward(grad_out @ V.T, cache.softmax)    # (T_
 plot_signed(-grad_scores, tokens, tokens, value="-grad_scores", title="Which scores should rise?")
 
 # %% [markdown]
-# `sat` should look more at `cat` and at `down`, and less at itself. Every row sums to zero: attention can only be moved. (Purple scores should rise. Three rows are zero, because only `sat` is wrong.)
+# <!-- answer: `sat` should look more at `cat` and at `down`, and less at itself
+# ![]
+# More of the value of `down`, too, brings the output nearer to that of `cat`. -->
 #
-# <!-- show: `sat` should look more at `cat` and at `down`, and less at itself. More of the value of `down`, too, brings the output nearer to that of `cat`. -->
+# `sat` should look more at `cat` and at `down`, and less at itself. Every row sums to zero: attention can only be moved. (Purple scores should rise. Three rows are zero, because only `sat` is wrong.)
 #
 # <!-- say: On the board: the output (−0.60, −0.04), the goal (−0.74, −0.92), and `down` at (−1.01, −0.21), further that way. Point at the row of sat, purple at cat and down, orange at itself, and let the class add it up: 0. Say: the gradient asks which value would help, not which key is meant. Often said and wrong: only cat should rise, because cat is wanted. -->
 #
@@ -344,13 +353,20 @@ for name, (loss, found) in ends.items():
     print(f"{name:15}", found.weights[2], f" loss {loss:.3f}")
 
 # %% [markdown]
+# <!-- answer: `sat` looks at `cat` with 0.05, even less than at the start
+# [print]
+# The loss asks for an output and not for a map (Lesson 11). -->
+#
 # `sat` looks at `cat` with 0.05, even less than at the start. The loss asks for an output and not for a map (Lesson 11).
 #
 # <!-- say: Point at the column of cat: 0.10, 0.91, 0.05, and at the losses beside it. Say: the lowest loss has the strangest map. Often said and wrong: a better loss means a more sensible map. -->
 #
 # ## 4.5 The check
 #
-# <!-- slide: A difference loses digits, an imaginary step does not -->
+# <!-- slide: A difference loses digits, an imaginary step does not
+# The difference $(f(x + \delta) - f(x - \delta)) / 2\delta$ subtracts two nearly equal numbers.
+# A step in the *imaginary* direction subtracts nothing. Of a square, the imaginary part over $\delta$ is exactly the slope:
+# $$(x + i\delta)^2 = x^2 - \delta^2 + i\delta\, \underbrace{2x}_{\text{slope}} \qquad f'(x) = \frac{\mathrm{Im}\, f(x + i\delta)}{\delta} + O(\delta^2)$$ -->
 #
 # Our gradients and those of the class could share a mistake. So compare with the forward itself. The difference $(f(x + \delta) - f(x - \delta)) / 2\delta$ loses digits: it subtracts two nearly equal numbers.
 #
@@ -359,13 +375,15 @@ for name, (loss, found) in ends.items():
 #
 # $$f'(x) = \frac{\mathrm{Im}\, f(x + i\delta)}{\delta} + O(\delta^2)$$
 #
-# <!-- show: The difference $(f(x + \delta) - f(x - \delta)) / 2\delta$ subtracts two nearly equal numbers.
-# A step in the *imaginary* direction subtracts nothing. Of a square, the imaginary part over $\delta$ is exactly the slope:
-# $$(x + i\delta)^2 = x^2 - \delta^2 + i\delta\, \underbrace{2x}_{\text{slope}} \qquad f'(x) = \frac{\mathrm{Im}\, f(x + i\delta)}{\delta} + O(\delta^2)$$ -->
-#
 # <!-- say: Do the square on the board: the slope stands in the imaginary part, alone. Often said and wrong: a smaller step is always better. For a difference it is not. -->
 #
-# <!-- slide: One number from forward alone, one from backward alone -->
+# <!-- slide: One number from forward alone, one from backward alone
+# | a layer $F$ | from **forward** alone | from **backward** alone |
+# |---|---|---|
+# | draw at random | $v$, a direction of the input $x$ | $u$, a direction of the output |
+# | compute an array | $\dot y = \mathrm{Im}\, F(x + i\delta v) / \delta$ | $g =$ `backward(u)` |
+# | and one number | $u \cdot \dot y$ | $g \cdot v$ |
+# Both numbers are the slope of $u \cdot F$ along $v$: they must agree, to twelve digits. -->
 #
 # So $\delta$ may be as small as $10^{-20}$. This needs a forward whose formula is also right for complex numbers. The check of a backward then goes like this:
 #
@@ -374,16 +392,14 @@ for name, (loss, found) in ends.items():
 # 3. From **backward** alone: `backward(u)` is the gradient of $u \cdot F$. Its dot product with $v$ is a number.
 # 4. Both are the slope of $u \cdot F$ along $v$. If an entry of backward is wrong, $u$ and $v$ would have to cancel the mistake by chance, to twelve digits.
 #
-# <!-- show: | a layer $F$ | from **forward** alone | from **backward** alone |
-# |---|---|---|
-# | draw at random | $v$, a direction of the input $x$ | $u$, a direction of the output |
-# | compute an array | $\dot y = \mathrm{Im}\, F(x + i\delta v) / \delta$ | $g =$ `backward(u)` |
-# | and one number | $u \cdot \dot y$ | $g \cdot v$ |
-# Both numbers are the slope of $u \cdot F$ along $v$: they must agree, to twelve digits. -->
-#
 # <!-- say: Go down the left column, then the right one: neither uses the other. Say: if they agree to twelve digits, it is no accident. Often said and wrong: one direction cannot test a whole matrix. A random one does. -->
+#
+# <!-- slide: Backward and forward agree to fourteen digits
+# [code]
+# [print]
+# The check asks for an error below 1e-12. -->
 
-# %%
+# %% show=[1]
 report = check_gradients(attention, Q, K, V)
 for name, row in zip("QKV", report.rows):
     print(f"{name}  backward {row.analytic:.15f}  forward {row.numeric:.15f}  error {row.error:.0e}")
@@ -395,16 +411,20 @@ for name, row in zip("QKV", report.rows):
 #
 # One limit: it shows that backward fits *this* forward. If somebody forgets the scale
 # in forward *and* in backward, both agree, and the check is content:
+#
+# <!-- slide: The check is content, and the layer is wrong
+# One limit: it shows that backward fits *this* forward. If somebody forgets the scale in forward *and* in backward, both agree, and the check is content:\
+# [code]
+# [print]
+# It needs both: a check of its gradient, and its output compared with the formula. -->
 
-# %%
+# %% show=[1]
 forgets_both = ScoredAttention(DotScore())                              # q · k, never divided
 print("its gradients agree:", bool(check_gradients(forgets_both, Q, K, V)))
 print("largest difference from Equation 1:", f"{np.abs(forgets_both(Q, K, V) - out_by_hand).max():.2f}")
 
 # %% [markdown]
 # A layer needs both: a check of its gradient, and its output compared with the formula.
-#
-# <!-- show: The check is content, and the layer is wrong. It needs both: a check of its gradient, and its output compared with the formula. -->
 #
 # <!-- say: Point at True, then at 0.30. Say: the check compares backward with forward, and nobody has checked forward. Often said and wrong: the gradients agree, so the layer is right. -->
 
@@ -507,11 +527,20 @@ ax.legend()
 ax.figure
 
 # %% [markdown]
+# <!-- answer: The loss falls with all four; two of the wrong ones end lower than the right one
+# ![]
+# **A falling loss proves nothing.** -->
+#
 # The loss falls with all four; two of the wrong ones end lower than the right one. **A falling loss proves nothing.**
 #
 # <!-- say: Ask which curve is the right one before you say it: the blue one, third from the bottom. Say: a falling loss proves nothing. Often said and wrong: the best curve belongs to the right backward. -->
 #
 # Which of the four are wrong? The check tells which gradients (in brackets), and an angle how far they point from the right ones.
+#
+# <!-- slide: The check also says *where* the mistake is
+# Which of the four are wrong? The check tells which gradients (in brackets), and an angle how far they point from the right ones.
+# [print]
+# The wrong gradients are off by less than 20 degrees, so the loss falls. -->
 
 # %%
 def gradient(layer):
@@ -529,8 +558,6 @@ for name, layer, cosine in zip(names, layers, cosines):
 # %% [markdown]
 # The check also says *where* the mistake is.
 #
-# <!-- show: The check also says *where* the mistake is. The wrong gradients are off by less than 20 degrees, so the loss falls. -->
-#
 # <!-- say: Point at the longest bar, then at what is wrong in each line. Say: it is nearly the right direction, and still a mistake. Often said and wrong: a small angle means that the gradient is right. -->
 #
 # Why do wrong gradients train at all? A small enough step lowers the loss whenever the wrong gradient has a positive cosine
@@ -542,6 +569,12 @@ for name, layer, cosine in zip(names, layers, cosines):
 # ways. Take the shortest case, $Q = K = V = x$.
 #
 # <!-- say: Draw one x and three arrows to Q, K and V. Ask how many ways lead from x to the loss. Often said and wrong: one, since it is one array. -->
+#
+# <!-- slide: The gradient of $x$ is the sum of all three
+# In self-attention $Q$, $K$ and $V$ all come from one $x$. If $x$ moves, all three move, and the loss changes in three ways. Take the shortest case, $Q = K = V = x$.\
+# [code]
+# [print]
+# Where an array is used more than once, its gradients **add up**. -->
 
 # %% show=[3, 4]
 x = rng.standard_normal((4, 5))                                        # (T, d_model)
@@ -555,8 +588,6 @@ print(f"from forward  slope along v {(u * attention(moved, moved, moved)).sum().
 
 # %% [markdown]
 # The gradient of $x$ is the sum of all three. Where an array is used more than once, its gradients **add up**. If one of the three is forgotten, the layers *below* get a wrong gradient.
-#
-# <!-- show: The gradient of $x$ is the sum of all three. Where an array is used more than once, its gradients **add up**. -->
 #
 # <!-- say: Let the class add the three bars: -0.90 - 1.36 + 5.42. Say: the sum is what forward measures. Often said and wrong: the mean of the three, or the largest one. -->
 

@@ -50,6 +50,11 @@ np.set_printoptions(precision=4, suppress=True)
 
 # %% [markdown]
 # `birds fly` goes through an encoder alone, and then again in a batch, beside our sentence. Its **encoder layers** (Lessons 6 and 7) are a black box here: they read vectors and give vectors. The words are the same, so the outputs should be the same.
+#
+# <!-- slide: They are not
+# `birds fly` goes through an encoder alone, and then again in a batch, beside our sentence. Its **encoder layers** (Lessons 6 and 7) are a black box here: they read vectors and give vectors. The words are the same, so the outputs should be the same.
+# [print]
+# So a translation would depend on the other sentences of its batch. -->
 
 # %%
 words = ["<pad>", *SENTENCE, "birds", "fly"]
@@ -67,6 +72,10 @@ print("birds, largest difference:", np.abs(batch[1, 0] - alone[0, 0]).max())
 # They are not. So a translation would depend on the other sentences of its batch.
 #
 # Masks prevent it, inside the three lit boxes of Figure 1. At the end of this lesson you also find out which of two models has cheated, though their training curves look alike.
+#
+# <!-- slide:
+# At the end of this lesson you also find out which of two models has cheated, though their training curves look alike.\
+# ![] -->
 
 # %%
 figure_1("attention")
@@ -75,8 +84,14 @@ figure_1("attention")
 # ## 5.1 A batch needs padding
 #
 # All rows of an array have one length, so the short sentence was filled up with a token that means nothing: `<pad>`, id 0.
+#
+# <!-- slide:
+# All rows of an array have one length, so the short sentence was filled up with a token that means nothing: `<pad>`, id 0.\
+# [code]
+# [print]
+# The output changes by about 0.7, because `birds` gives the padding about a third of its weight in one head and two thirds in the other. (With `h = 2` each layer asks twice, side by side: two **heads**, Lesson 6.) -->
 
-# %%
+# %% show=[1]
 unmasked = cache.layers[0].self_attention.attention.weights[1]          # (h, T_q, T_k)
 print("weight of birds on <pad>, each head:", unmasked[:, 0, 2:].sum(axis=-1))
 
@@ -86,8 +101,13 @@ print("weight of birds on <pad>, each head:", unmasked[:, 0, 2:].sum(axis=-1))
 #
 # The padding has to be hidden. `not_padding(ids)` is `(ids != 0)[:, None, None, :]`: it says which tokens are real. The
 # model takes it as `allowed`.
+#
+# <!-- slide:
+# The padding has to be hidden. `not_padding(ids)` is `(ids != 0)[:, None, None, :]`: it says which tokens are real. The model takes it as `allowed`.\
+# [code]
+# [print] -->
 
-# %%
+# %% show=[1, 3]
 allowed = not_padding(ids)                                              # (B, 1, 1, T)
 print(allowed.shape, allowed[:, 0, 0].tolist())
 masked, cache = encoder.forward(x, allowed=allowed)
@@ -99,6 +119,10 @@ print("largest difference:", np.abs(masked[1, :2] - alone[0]).max())
 #
 # The picture shows the first head for `birds fly`, without the mask and with it. A hatched cell is not "weight 0" but "may
 # not be looked at".
+#
+# <!-- slide:
+# The picture shows the first head for `birds fly`, without the mask and with it.\
+# ![] -->
 
 # %%
 both = np.stack([unmasked[0], cache.layers[0].self_attention.attention.weights[1, 0]])  # (2, T_q, T_k)
@@ -133,6 +157,10 @@ for name, weights in ways.items():
     print(f"{name:12}", weights, " sum", round(weights.sum(), 4))
 
 # %% [markdown]
+# <!-- answer:
+# [print]
+# Only $-\infty$ before the softmax gives the weights of a row in which the padding does not exist. **Zero after** is too late: the padding was in the denominator, so the other weights are too small. **Zero before** is no mask, since $e^0 = 1$. With $-\infty$ the key is missing from the denominator and from the mean of the values, because $e^{-\infty} = 0$. -->
+#
 # Only $-\infty$ before the softmax gives the weights of a row in which the padding does not exist. **Zero after** is too
 # late: the padding was in the denominator, so the other weights are too small. **Zero before** is no mask, since
 # $e^0 = 1$. With $-\infty$ the key is missing from the denominator and from the mean of the values, because
@@ -140,6 +168,11 @@ for name, weights in ways.items():
 #
 # So `Mask` is one line, `np.where(allowed, scores, -np.inf)`. Many programs use $-10^9$ instead. It gives the same weights,
 # except in a row where *nothing* is allowed:
+#
+# <!-- slide: With $-10^9$ the query looks evenly at every key that is forbidden
+# So `Mask` is one line, `np.where(allowed, scores, -np.inf)`. Many programs use $-10^9$ instead. It gives the same weights, except in a row where *nothing* is allowed:\
+# [print]
+# The plain formula with $-\infty$ is 0/0, which is `nan`. `Softmax` gives zeros for such a row. -->
 
 # %%
 print("-1e9 everywhere:", softmax(np.full(4, -1e9)))
@@ -171,6 +204,10 @@ print("at padded positions:", np.abs(change[ids == 0]).max())
 print("at real positions  :", np.abs(change[ids != 0]).max())
 
 # %% [markdown]
+# <!-- answer: The **next layer** reads positions as keys and values, and there padding is masked
+# [print]
+# The **loss** leaves out targets that are padding. So nobody reads the rows of padding. To mask them too would even be dangerous: nothing would be allowed there, and the `nan` of the plain formula would reach every token of its sentence in the next layer, because $0 \cdot$ `nan` is `nan`. -->
+#
 # The **next layer** reads positions as keys and values, and there padding is masked. The **loss** leaves out targets that are padding. So nobody reads the rows of padding. To mask them too would even be dangerous: nothing would be allowed there, and the `nan` of the plain formula would reach every
 # token of its sentence in the next layer, because $0 \cdot$ `nan` is `nan`.
 #
@@ -179,6 +216,10 @@ print("at real positions  :", np.abs(change[ids != 0]).max())
 # The decoder learns to write the target. Its input is the target itself, shifted right by one (Section 3.1). At each
 # position it has read all tokens up to there, and it must write the token that comes next. `<bos>` marks the beginning,
 # `<eos>` marks the end.
+#
+# <!-- slide: The answer at position $t$ stands in the input at position $t + 1$
+# ![]
+# A decoder that may look one place to the right has nothing left to learn. -->
 
 # %%
 masks_combined(masks=False)
@@ -191,6 +232,10 @@ masks_combined(masks=False)
 # `np.tri(T, dtype=bool)`. The diagonal is allowed: position $i$ may look at its own *input*, which is the answer of the step before.
 #
 # A batch needs both masks at once, and that is a plain `&`. The cell prints the shape for our batch. The drawing shows one row of a batch, the input from above with one place of padding; a hatched cell may not be looked at:
+#
+# <!-- slide:
+# A batch needs both masks at once, and that is a plain `&`.\
+# ![] -->
 
 # %%
 print((causal(4) & not_padding(ids)).shape)                             # (B, 1, T, T)
@@ -220,6 +265,8 @@ masked_model, leaking_model = (Transformer(task.vocab_size, **size, decoder_laye
 # > - At 3 only, where this token is the answer → The answer at 3 is what the loss compares. Does the model read it there?
 # > - At all seven → This is what happens without the mask.
 # > - At 4, 5 and 6 <!-- true: (moved["masked"] > 0).tolist() == [False] * 4 + [True] * 3 --> → Only these positions may look at position 4.
+# >
+# > <!-- given: Change one token of the decoder's input, and see which outputs change. (The outputs are **logits**: at each position one score for every word. Their softmax is the prediction.) For comparison we need a model that leaks. It uses the last row of the mask for every position. -->
 
 # %%
 src, tgt_in, _ = task.test(1)                                           # (1, 7) each
@@ -231,10 +278,18 @@ for name, difference in moved.items():
     print(f"{name:7}", difference)
 
 # %% [markdown]
+# <!-- answer:
+# [print]
+# With the mask the logits change at 4, 5 and 6, and before that they are equal to the last bit. Without it all logits change. -->
+#
 # With the mask the logits change at 4, 5 and 6, and before that they are equal to the last bit. Without it all logits
 # change.
 #
 # The experiment `causality` asks the same of a small decoder, for all pairs at once. Its picture shows how far output $t$ (row) depends on input $s$ (column), measured by backward passes.
+#
+# <!-- slide: On the left every cell above the diagonal is exactly 0
+# ![]
+# On the right no cell is. -->
 
 # %%
 jacobian = CAUSALITY.run()
@@ -247,6 +302,10 @@ jacobian.figure()
 #
 # Now train both kinds of model on `ReverseTask`, from the same parameters, on the same batches. The decoder reads the *true* target. This is
 # called **teacher forcing**. The loop is that of Lesson 10, and you need none of its details here.
+#
+# <!-- slide: Both curves rise to nearly 1
+# ![]
+# One is a little faster, and nobody would call that proof of a leak. -->
 
 # %%
 def rate(step):                                                         # up to about 0.009, then down to 0
@@ -292,6 +351,10 @@ for name in forced:
     print(f"{name:7}  tokens right, teacher-forced {forced[name]:.2f}   sequences right, decoded {decoded[name]:.2f}")
 
 # %% [markdown]
+# <!-- answer: It decodes none
+# [print]
+# It was the dashed curve. It has learned to copy its input one place to the left, and not to reverse. When nothing stands to its right, it has nothing to copy. -->
+#
 # It decodes none. It was the dashed curve. It has learned to copy its input one place to the
 # left, and not to reverse. When nothing stands to its right, it has nothing to copy.
 #
@@ -302,6 +365,11 @@ for name in forced:
 # Training computes the logits of all positions in one pass. Decoding cannot: it needs token $t$ before it can ask for
 # token $t + 1$. Does it then compute what was trained? Give the model one prefix after the other, take the last position
 # each time, and compare with the one parallel pass.
+#
+# <!-- slide: For the honest model the difference is rounding
+# Training computes the logits of all positions in one pass. Decoding cannot: it needs token $t$ before it can ask for token $t + 1$. Does it then compute what was trained? Give the model one prefix after the other, take the last position each time, and compare with the one parallel pass.
+# [print]
+# Because of the causal mask, position $t$ of the long pass is a function of the prefix up to $t$ only, and decoding has exactly this prefix. So one pass over $T$ tokens trains $T$ predictions at once, each on its own prefix. The leaking model is one function in training and another one in use. -->
 
 # %%
 def step_by_step(model, src, tgt):
@@ -351,7 +419,7 @@ print("all true")
 #
 # **What you can do now:** mask any batch, and show that nothing of the future reaches an output. Exercise 5 asks for the masks.
 #
-# Try it: [the copying model without its causal mask](../docs/live/copy.html#src=3+1+4+1+5&kind=decoder_self&layer=1&head=0&what-if=mask). `python docs/make_live_pages.py` makes the page.
+# Try it: [the copying model without its causal mask](../docs/live/copy.html#src=3+1+4+1+5&kind=decoder_self&layer=1&head=0&what-if=mask)<!-- else: (README.md says how to get this page) -->.<!-- repository only --> `python docs/make_live_pages.py` makes the page.<!-- end -->
 #
 # ## Questions
 #

@@ -35,6 +35,11 @@ from aiayn_np.plotting.figures import draw_grid, draw_spread, new_figure
 
 # %% [markdown]
 # `dog bites man`: who bites? `bites` asks one head of attention who stands before it. The key of each token says where it stands, and its value says who it is.
+#
+# <!-- slide: One question, and the right answer
+# `dog bites man`: who bites? `bites` asks one head of attention who stands before it. The key of each token says where it stands, and its value says who it is.
+# [print]
+# Before `bites` stands the dog in one sentence, the man in the other. -->
 
 # %% show=[]
 who = {"dog": [1.0, 0.0], "bites": [0.0, 0.0], "man": [0.0, 1.0]}
@@ -49,15 +54,14 @@ for sentence, V in values.items():
 # %% [markdown]
 # One question, and the right answer.
 #
-# <!-- show: One question, and the right answer. Before `bites` stands the dog in one sentence, the man in the other. -->
-#
 # <!-- say: Point at 0.99 in the first row, then in the second: it moved with the order of the words. Say: one head answers one question well. Often said and wrong: it knows the sentence. It knows one neighbour. -->
 #
-# <!-- slide: Multi-head: several of them, side by side -->
+# <!-- slide: Multi-head: several of them, side by side
+# In Figure 1 the boxes of attention are called **multi-head**. One of them is $h$ heads, side by side (Figure 2, right).\
+# ![]
+# What does a second head bring? -->
 #
 # In Figure 1 the boxes of attention are called **multi-head**. Figure 2 (right) of the paper opens one: $h$ heads, side by side.
-#
-# <!-- show: In Figure 1 the boxes of attention are called **multi-head**. One of them is $h$ heads, side by side (Figure 2, right). -->
 #
 # <!-- say: Point at the stack in the middle: the box of Lesson 1, h times; then at Concat. Say: all heads work at the same time. Often said and wrong: the heads work one after the other. -->
 
@@ -93,6 +97,10 @@ for sentence, V in values.items():
     print(f"output: dog {out[0, 0]:.2f}, man {out[0, 1]:.2f}")
 
 # %% [markdown]
+# <!-- answer: Asked two things at once, the head gives each of two keys half of its weight
+# [print]
+# The output is the mean of their values: a dog and a man, not who bites. Section 3.2.2 names this averaging as the reason for several heads. -->
+#
 # Asked two things at once, the head gives each of two keys half of its weight. The output is the mean of
 # their values: a dog and a man, not who bites. Section 3.2.2 names this averaging as the reason for
 # several heads.
@@ -100,6 +108,10 @@ for sentence, V in values.items():
 # <!-- say: Point at the two halves, then at the two outputs: they are the same. Say: one row of weights is one mean, and a mean forgets the order. Often said and wrong: (1, 1), a dog and a man. Weights add up to 1. -->
 #
 # Two heads ask one question each, and their answers are put side by side.
+#
+# <!-- slide: The two outputs differ: `bites` knows who stands before and after it
+# Two heads ask one question each, and their answers are put side by side.
+# [print] -->
 
 # %% show=[]
 for sentence, V in values.items():
@@ -119,14 +131,16 @@ for sentence, V in values.items():
 #
 # So $h$ heads need $h$ sets of queries, keys and values. The library computes one wide matrix and splits it. The drawing
 # shows our sentence with `d_model` = 6 and $h$ = 2 heads. In a cell, 23 is token 2, feature 3.
+#
+# <!-- slide: Every head keeps *all tokens* and gets *some of the features*
+# ![]
+# So each head has a row for every token, half as wide. -->
 
 # %%
 heads_split()
 
 # %% [markdown]
 # Every head keeps *all tokens* and gets *some of the features*.
-#
-# <!-- show: Every head keeps *all tokens* and gets *some of the features*. So each head has a row for every token, half as wide. -->
 #
 # <!-- say: Follow row 2, `sat`: three numbers go to head 1, three to head 2, and both heads have a row for it. Say: no head loses a token. Often said and wrong: each head gets two of the four tokens. -->
 #
@@ -156,13 +170,20 @@ wrong = x.reshape(h, T, d_k)                                            # (h, T,
 heads_split(wrong=True)
 
 # %% [markdown]
+# <!-- answer: Such "heads" divide the *sequence*: `sat` and `cat` never meet
+# ![] -->
+#
 # Such "heads" divide the *sequence*: `sat` and `cat` never meet.
 #
 # <!-- say: Point at the names beside head 2: sat, sat, down, down. Say: the shape is right and the meaning is not. Often said and wrong: a wrong reshape fails somewhere. It never does. -->
 #
 # ## 6.3 One big projection is h small ones
 #
-# <!-- slide: The small matrices stand side by side in one -->
+# <!-- slide: The small matrices stand side by side in one
+# $$\mathrm{head}_i = \mathrm{Attention}(Q W_i^Q,\ K W_i^K,\ V W_i^V)$$
+# $$\mathrm{MultiHead}(Q, K, V) = \mathrm{Concat}(\mathrm{head}_1, \dots, \mathrm{head}_h)\, W^O$$
+# In the code all $W_i^Q$ are one matrix, `linear_Q.W`. They stand side by side as blocks of columns:
+# $$W^Q = [\, \underbrace{W_1^Q}_{d_\mathrm{model} \times d_k} \;|\; \cdots \;|\; \underbrace{W_h^Q}_{d_\mathrm{model} \times d_k} \,]$$ -->
 #
 # The paper writes (Section 3.2.2)
 #
@@ -173,19 +194,14 @@ heads_split(wrong=True)
 #
 # $$W^Q = [\, W_1^Q \;|\; \cdots \;|\; W_h^Q \,]$$
 #
-# <!-- show: $$\mathrm{head}_i = \mathrm{Attention}(Q W_i^Q,\ K W_i^K,\ V W_i^V)$$
-# $$\mathrm{MultiHead}(Q, K, V) = \mathrm{Concat}(\mathrm{head}_1, \dots, \mathrm{head}_h)\, W^O$$
-# In the code all $W_i^Q$ are one matrix, `linear_Q.W`. They stand side by side as blocks of columns:
-# $$W^Q = [\, \underbrace{W_1^Q}_{d_\mathrm{model} \times d_k} \;|\; \cdots \;|\; \underbrace{W_h^Q}_{d_\mathrm{model} \times d_k} \,]$$ -->
-#
 # <!-- say: Write the blocks on the board: one matrix, h groups of columns. Say: nothing is new, the small matrices only stand beside each other. Often said and wrong: the class leaves matrices out. -->
 #
-# <!-- slide: Three products and one reshape make all heads -->
+# <!-- slide: Three products and one reshape make all heads
+# Each Linear, drawn as a stack of h, is one product for all heads. `split_heads` makes an axis of them, which attention leaves alone.\
+# ![] -->
 #
 # So each Linear is one product for all heads, and then comes `split_heads`. The attention of Lesson 1 is called
 # once: its heads are a further axis in front, which Equation 1 leaves alone.
-#
-# <!-- show: Each Linear, drawn as a stack of h, is one product for all heads. `split_heads` makes an axis of them, which attention leaves alone. -->
 #
 # <!-- say: Go up the shapes beside the figure: (T, d_model), (h, T, d_k), and back. Say: nothing here depends on h but the reshape. Often said and wrong: h heads need h times as many products. -->
 
@@ -193,7 +209,12 @@ heads_split(wrong=True)
 figure_2("right", shapes=True)
 
 # %% [markdown]
-# <!-- slide: Each head adds its own result to the output -->
+# <!-- slide: Each head adds its own result to the output
+# The last product can be split as well.
+# $W^O$ has a block of *rows* $W_i^O$ for each head, and\
+# $$\mathrm{Concat}(\mathrm{head}_1, \dots, \mathrm{head}_h)\, W^O = \sum_i \mathrm{head}_i\, W_i^O .$$
+# So each head *adds* its result to the output.
+# A sum has no order: "head 3 does this" is true of one trained model only. -->
 #
 # The last product can be split as well. $W^O$ has a block of *rows* $W_i^O$ for each head, and
 #
@@ -222,6 +243,10 @@ for heads in (1, 8, 64):
     print(f"h = {heads:2}  millions of parameters {size / 1e6:.2f}  millions of scores for 100 tokens {heads * 100**2 / 1e6:.2f}")
 
 # %% [markdown]
+# <!-- answer: All have as many parameters, and only the scores grow
+# [print]
+# The parameters are $4\, d_\mathrm{model}^2$, since $h\, d_k = d_\mathrm{model}$. The products cost the same, too: $h \cdot T^2 d_k = T^2 d_\mathrm{model}$. -->
+#
 # All have as many parameters, and only the scores grow. The parameters are $4\, d_\mathrm{model}^2$, since $h\, d_k = d_\mathrm{model}$. The
 # products cost the same, too: $h \cdot T^2 d_k = T^2 d_\mathrm{model}$.
 #
@@ -251,13 +276,15 @@ for name in "QKVO":
     print(f"bias of {name}  moves the output by {np.abs(by).max():.2f}  moves tokens apart by {np.ptp(by, axis=1).max():.2f}")
 
 # %% [markdown]
+# <!-- answer: Only the bias of the keys leaves the output as it is
+# [print]
+# It adds the same $q \cdot b$ to every score of a query, and softmax does not see it. -->
+#
 # Only the bias of the keys leaves the output as it is, but for rounding. The score of query $q$ for key $k_j$ becomes
 # $q \cdot (k_j + b) = q \cdot k_j + q \cdot b$. The second term is the same for every key $j$, so softmax does not see it.
 # So its gradient is zero: it never learns.
 #
 # The biases of $V$ and $W^O$ move every token alike: weights add up to 1. Only that of the queries does something of its own.
-#
-# <!-- show: Only the bias of the keys leaves the output as it is. It adds the same $q \cdot b$ to every score of a query, and softmax does not see it. -->
 #
 # <!-- say: Point at the row of K: 0.00 and 0.00. Then at the second column: only Q moves tokens differently. Say: softmax sees differences of scores, and this bias makes none. Often said and wrong: the bias of the queries, because it is the same for all keys. It meets each key with another product. -->
 #
@@ -288,10 +315,12 @@ ax.legend()
 ax.figure
 
 # %% [markdown]
+# <!-- answer: Two keys are favourites, in each of 20 draws
+# ![]
+# A positive query prefers the largest key, a negative one the smallest. -->
+#
 # Two keys are favourites, in each of 20 draws. With $d_k = 1$ the score is a product of two numbers, $q_i k_j$. A positive query prefers the
 # largest key, a negative one the smallest.
-#
-# <!-- show: Two keys are favourites, in each of 20 draws. A positive query prefers the largest key, a negative one the smallest. -->
 #
 # <!-- say: Left: put a finger on a query and go up to the highest line. Right of zero it is always the line of the largest slope, left of zero that of the smallest. Only then the curve. Say: of all lines only two are ever on top. Often said and wrong: 64 free choices hit about 40. They are not free. -->
 #
@@ -346,14 +375,21 @@ for h, error in final.items():
     print(f"h = {h:2}  d_k = {16 // h:2}  error after 3000 steps {error:.2f}")
 
 # %% [markdown]
-# One head gives one weighted mean of contents at each place, and four are wanted. If each head finds one neighbour, the error is $1 - h/4$. (One head ends a little lower, probably as it also sees contents.)
+# <!-- answer: One head gives one weighted mean of contents at each place, and four are wanted
+# [print]
+# Too few heads leave an error of about $1 - h/4$. With 16, something else fails. -->
 #
-# <!-- show: One head gives one weighted mean of contents at each place, and four are wanted. Too few heads leave an error of about $1 - h/4$. With 16, something else fails. -->
+# One head gives one weighted mean of contents at each place, and four are wanted. If each head finds one neighbour, the error is $1 - h/4$. (One head ends a little lower, probably as it also sees contents.)
 #
 # <!-- say: Point at 1 and 2: too few means. Then at 16: something else fails. Say: there are two ways to fail, and the next slide separates them. Often said and wrong: more heads are always better, since they can do all that fewer can. -->
 #
 # The 16 heads are 1 wide, so a query has two favourites to choose from (Lesson 6.6). But their values are 1
 # wide, too. Which is the reason? Make queries and keys 4 wide.
+#
+# <!-- slide: The 16 heads solve the job now
+# The 16 heads are 1 wide, so a query has two favourites to choose from (Lesson 6.6). But their values are 1 wide, too. Which is the reason? Make queries and keys 4 wide.
+# [print]
+# So it was the width of queries and keys. -->
 
 # %% show=[]
 _, wider = fit(16, d_k=4, d_v=1)
@@ -362,9 +398,11 @@ print(f"d_k = 1  error of 16 heads {final[16]:.2f}\nd_k = 4  error of 16 heads {
 # %% [markdown]
 # The 16 heads solve the job now (all this with one seed). So it was the width of queries and keys. (The 8 heads are 2 wide: after training all 12 keys lie on the edge, as on a circle.)
 #
-# <!-- show: The 16 heads solve the job now. So it was the width of queries and keys. -->
-#
 # <!-- say: Say that all this is with one seed. Point at the error: from 0.58 to nearly nothing, and only the width of queries and keys has changed. Often said and wrong: the values were too narrow. -->
+#
+# <!-- slide: One head compromises between four neighbours, a narrow one has two favourites
+# ![]
+# The single head gives them 0.30, 0.10, 0.37 and 0.19 of its weight; the narrow one has key 4 for six queries and key 10 for the others (rings). -->
 
 # %%
 names = [str(t + 1) for t in range(T)]
@@ -377,11 +415,14 @@ fig
 # %% [markdown]
 # The single head spreads its weight over its four neighbours (printed: means). The narrow head, right, has two favourites, the rings: 4 for six queries and 10 for the others.
 #
-# <!-- show: One head compromises between four neighbours, a narrow one has two favourites. The single head gives them 0.30, 0.10, 0.37 and 0.19 of its weight; the narrow one has key 4 for six queries and key 10 for the others (rings). -->
-#
 # <!-- say: Left: no cell is bright, every row is a compromise. Right: count the columns that are bright: two. Often said and wrong: the narrow head is sharper, so it is better. -->
 #
 # Now four heads.
+#
+# <!-- slide: Each head has taken one of the four jobs, and nobody told it which
+# Now four heads.\
+# ![]
+# A title names the job. With another seed other heads have it. -->
 
 # %%
 jobs = {1: "1 after", 2: "2 after", T - 1: "1 before", T - 2: "2 before"}
@@ -391,11 +432,14 @@ draw_grid([(four[:2], None, found[:2]), (four[2:], None, found[2:])], names, nam
 # %% [markdown]
 # The four heads do different things, and nobody told them.
 #
-# <!-- show: Each head has taken one of the four jobs, and nobody told it which. A title names the job. With another seed other heads have it. -->
-#
 # <!-- say: A title says which neighbour the first row finds. Read row 1 of each map aloud: which token does it look at? Say: four questions, four heads, and the training has shared them out. Often said and wrong: head 1 is always the one for 2 after. With another seed it is another. -->
 #
 # In the paper's Table 3, too, 1 head and 32 heads do worse than 8:
+#
+# <!-- slide: 8 and 16 heads are best, by 0.9 BLEU at most
+# In the paper's Table 3, too, 1 head and 32 heads do worse than 8:\
+# [print]
+# In (A) the heads share one width, in (B) 8 heads have narrower keys alone. Our job of four neighbours does not explain these numbers. -->
 
 # %% show=[]
 for h, d_k, bleu in ((1, 512, 24.9), (4, 128, 25.5), (8, 64, 25.8), (16, 32, 25.8), (32, 16, 25.4),    # (A)
@@ -404,8 +448,6 @@ for h, d_k, bleu in ((1, 512, 24.9), (4, 128, 25.5), (8, 64, 25.8), (16, 32, 25.
 
 # %% [markdown]
 # Narrower keys alone, (B), do worse, too. Our job was *made* to need four heads, and does not explain these numbers.
-#
-# <!-- show: 8 and 16 heads are best, by 0.9 BLEU at most. In (A) the heads share one width, in (B) 8 heads have narrower keys alone. Our job of four neighbours does not explain these numbers. -->
 #
 # <!-- say: Find the row without a bar that has h = 8 and d_k = 64: the base model. Above and below it the bars grow. Say: 8 and 16 are best, but by one point only. Often said and wrong: one head is useless. It loses 0.9 BLEU. -->
 #
@@ -455,7 +497,7 @@ print("all true")
 #
 # **What you can do now:** choose a number of heads and say what it costs. Exercise 6 asks for the whole box.
 #
-# Try it: [the reversing model, whose heads you can mute](../docs/live/reverse.html#src=3+1+4+1+5+9+2+6&kind=cross&layer=1&head=0). `python docs/make_live_pages.py` makes the page.
+# Try it: [the reversing model, whose heads you can mute](../docs/live/reverse.html#src=3+1+4+1+5+9+2+6&kind=cross&layer=1&head=0)<!-- else: (README.md says how to get this page) -->.<!-- repository only --> `python docs/make_live_pages.py` makes the page.<!-- end -->
 #
 # ## Questions
 #

@@ -38,6 +38,12 @@ np.set_printoptions(precision=4, suppress=True)
 
 # %% [markdown]
 # Stack 24 small layers $y = f(x)$. Each $f$ is a feed-forward network (Lesson 7.5). Send a gradient of length 1 in at the top, and measure its length after each layer on its way down. Five stacks, and the median:
+#
+# <!-- slide:
+# Stack 24 small layers $y = f(x)$. Each $f$ is a feed-forward network (Lesson 7.5). Send a gradient of length 1 in at the top, and measure its length after each layer on its way down.\
+# Five stacks, and the median:\
+# [print]
+# Less than a millionth is left: with plain gradient descent, the lowest layers would learn more than a million times more slowly. -->
 
 # %%
 def lengths_on_the_way_down(residual, depth=24, d_model=32, seed=0):
@@ -64,11 +70,20 @@ print(f"share that one layer lets through: {np.median([np.divide(run[1:], run[:-
 # Less than a millionth is left: with plain gradient descent, the lowest layers would learn more than a million times more slowly.
 #
 # Yet models of 24 layers are trained: the boxes around attention make it possible.
+#
+# <!-- slide: Attention is a **sub-layer**, and the feed-forward network another
+# Yet models of 24 layers are trained: the boxes around attention make it possible.\
+# ![] -->
 
 # %%
 figure_1("add_norm", "feed_forward")
 
 # %% [markdown]
+# <!-- slide:
+# Attention is a **sub-layer**, and the feed-forward network another.
+# Around each the paper puts the same frame, whose sum is called a **residual connection** (Section 3.1, Section 5.4; dropout is in Lesson 7.6):\
+# $$\mathrm{LayerNorm}\big(x + \mathrm{Dropout}(\mathrm{Sublayer}(x))\big)$$ -->
+#
 # Attention is a **sub-layer**, and the feed-forward network another. Around each the paper puts the same frame, whose sum is called a **residual connection** (Section 3.1, Section 5.4; dropout is in Lesson 7.6):
 #
 # $$\mathrm{LayerNorm}\big(x + \mathrm{Dropout}(\mathrm{Sublayer}(x))\big)$$
@@ -98,6 +113,19 @@ ax.legend()
 fig
 
 # %% [markdown]
+# <!-- answer: With the sum the gradient does not vanish; it has even grown
+# ![]
+# What comes straight has the length 1, what comes through $f$ about 0.57, and in random directions lengths add in squares: $\sqrt{1 + 0.57^2} \approx 1.15$. -->
+#
+# <!-- slide:
+# With the sum the gradient does not vanish; it has even grown. What comes straight has the length 1, what comes through $f$ about 0.57, and in random directions lengths add in squares: $\sqrt{1 + 0.57^2} \approx 1.15$. $1.15^{24}$ is about 29, near the 26 that is measured, and $0.57^{24}$ about $10^{-6}$. If $J_l$ is the Jacobian of $f$ in layer $l$, then the Jacobian of the stack is\
+# $$\text{without:}\quad J_N \cdots J_2 J_1 \qquad\qquad \text{with:}\quad (I + J_N) \cdots (I + J_2)(I + J_1) = I + \dots$$ -->
+#
+# <!-- slide:
+# The product on the left is tiny when its factors are small, and huge when they are large. Multiply out the one on the right, and its first term is $I$, whatever the other terms do: a **straight path** on which no layer changes anything. So:\
+# - $x$ and $f(x)$ are added, so every sub-layer has one width, `d_model` (Section 3.1).\
+# - Nothing limits the sum. Something must keep it in range. -->
+#
 # With the sum the gradient does not vanish; it has even grown. What comes straight has the length 1, what comes through $f$ about 0.57, and in random directions lengths add in squares: $\sqrt{1 + 0.57^2} \approx 1.15$. $1.15^{24}$ is about 29, near the 26 that is measured, and $0.57^{24}$ about $10^{-6}$. If $J_l$ is the Jacobian of $f$ in layer $l$, then the Jacobian of the stack is
 #
 # $$\text{without:}\quad J_N \cdots J_2 J_1 \qquad\qquad \text{with:}\quad (I + J_N) \cdots (I + J_2)(I + J_1) = I + \dots$$
@@ -138,6 +166,10 @@ print("x          ", norm(x))
 print("10 x + 100 ", norm(10 * x + 100))
 
 # %% [markdown]
+# <!-- answer:
+# [print]
+# Layer norm removes the offset and the size of a token, and keeps which features stand out. -->
+#
 # Layer norm removes the offset and the size of a token, and keeps which features stand out.
 #
 # The small `eps` keeps equal features from giving $0/0$. The learned **gamma** and **beta**, one of each for every feature, can bring size and offset back: $\gamma = 5$, $\beta = 8$ would undo this norm.
@@ -146,12 +178,21 @@ print("10 x + 100 ", norm(10 * x + 100))
 #
 # **Batch norm** (Ioffe and Szegedy, 2015) uses the same formula in the other direction: it takes the mean of each *feature*, over all tokens of all
 # sequences. The drawing shows both for a batch of two sentences, the second with a token of padding.
+#
+# <!-- slide:
+# The drawing shows both for a batch of two sentences, the second with a token of padding.\
+# ![]
+# Keep one sequence, and change what is around it: another neighbour, or three positions of padding. -->
 
 # %%
 norm_axes()
 
 # %% [markdown]
 # Keep one sequence, and change what is around it: another neighbour, or three positions of padding. Which of the two norms then gives the sequence another output?
+#
+# <!-- slide:
+# [print]
+# Only batch norm does, with padding, too: a translation would depend on the other sentences of the batch. -->
 
 # %%
 rng = np.random.default_rng(0)
@@ -176,6 +217,13 @@ print("one token alone, batch norm:", f(x[:1, :1])[0, 0])
 # Two changes of $x$ change nothing: a shift of all features, and another scale. So in these two directions the slope is 0: the gradient has no component along $(1, 1, 1, 1)$, and none along $\hat x$ (but for eps). The backward begins with $g = \gamma \cdot \mathrm{grad\_y}$, takes both components out, and divides by the standard deviation $\sigma$, as the forward did (Exercise 2 derives it):
 #
 # $$\mathrm{grad\_x} = \frac{1}{\sigma}\big(g - \mathrm{mean}(g) - \hat x\, \mathrm{mean}(g\, \hat x)\big)$$
+#
+# <!-- slide: Both are the same
+# Two changes of $x$ change nothing: a shift of all features, and another scale. So in these two directions the slope is 0: the gradient has no component along $(1, 1, 1, 1)$, and none along $\hat x$ (but for eps).\
+# The backward begins with $g = \gamma \cdot \mathrm{grad\_y}$, takes both components out, and divides by the standard deviation $\sigma$, as the forward did (Exercise 2 derives it):\
+# $$\mathrm{grad\_x} = \frac{1}{\sigma}\big(g - \mathrm{mean}(g) - \hat x\, \mathrm{mean}(g\, \hat x)\big)$$
+# [print]
+# The factor $1/\sigma$ says: a token that is ten times as large gets a tenth of the gradient. -->
 
 # %%
 x = np.array([15.0, 9.0, 7.0, 1.0])                                    # (4,)  the token of 7.2
@@ -197,8 +245,14 @@ print(with_means, from_class, sep="\n")
 # $$\mathrm{FFN}(x) = \max(0,\, x W_1 + b_1)\, W_2 + b_2$$
 #
 # Change one token of five:
+#
+# <!-- slide:
+# The other sub-layer is Equation 2: it widens a token to $d_{ff}$ numbers, sets the negative ones to 0 (this is ReLU), and narrows it again.\
+# $$\mathrm{FFN}(x) = \max(0,\, x W_1 + b_1)\, W_2 + b_2$$\
+# Change one token of five:\
+# [code] -->
 
-# %%
+# %% show=[1, 2, 3, 4, 5]
 f = PositionwiseFeedForward(8, 32, rng=rng)                            # d_model, d_ff = 4 d_model
 x = rng.standard_normal((1, 5, 8))                                     # (B, T, d_model)
 changed = x.copy()
@@ -207,6 +261,10 @@ tokens = np.any(f(changed) != f(x), axis=-1)[0]                        # (T,)
 print("tokens of the output that change:", tokens)
 
 # %% [markdown]
+# <!-- slide:
+# [print]
+# The others do not change in a single bit: "position-wise" means that attention *moves* information between tokens, and the feed-forward network *works* on each token. -->
+#
 # The others do not change in a single bit: "position-wise" means that attention *moves* information between tokens, and the feed-forward network *works* on each token.
 #
 # > **Predict.** In an encoder layer of the base model, $d_\mathrm{model} = 512$ and $d_{ff} = 2048$. Where are its parameters?
@@ -223,6 +281,10 @@ fed = sum(size for name, size in sizes.items() if name.startswith("feed_forward"
 print(f"feed-forward {fed:,} of {sum(sizes.values()):,}, {fed / sum(sizes.values()):.1%}")
 
 # %% [markdown]
+# <!-- answer:
+# [print]
+# Two thirds are in the feed-forward network: it has $2 \cdot 512 \cdot 2048 = 8 \cdot 512^2$ weights, and the four matrices of the attention have $4 \cdot 512^2$. -->
+#
 # Two thirds are in the feed-forward network: it has $2 \cdot 512 \cdot 2048 = 8 \cdot 512^2$ weights, and the four matrices of
 # the attention have $4 \cdot 512^2$.
 #
@@ -264,11 +326,20 @@ for name, term in terms.items():
 print(f"largest difference of their sum from the layer: {np.abs(sum(terms.values()) - from_layer).max():.0e}")
 
 # %% [markdown]
+# <!-- answer: Four gradients meet, and they add up to the layer's
+# [print] -->
+#
 # Four gradients meet, and they add up to the layer's.
 #
 # One part of the frame did nothing so far: **dropout** (Section 5.4). Given a random generator, it sets a share of the sub-layer's output to 0, *before* the sum, so the straight path is never cut.
+#
+# <!-- slide: What is kept is divided by $1 - P_\mathrm{drop}$, so the mean stays 1
+# One part of the frame did nothing so far: **dropout** (Section 5.4). Given a random generator, it sets a share of the sub-layer's output to 0, *before* the sum, so the straight path is never cut.\
+# [code]
+# [print]
+# It is against learning by heart: with only 200 training sequences it more than halves the loss on others (experiment `dropout`). -->
 
-# %%
+# %% show=[1]
 dropped = Dropout(P_drop=0.1)(np.ones(100_000), rng=rng)
 print("values", np.unique(dropped), f"  share of zeros {np.mean(dropped == 0):.2f}   mean {dropped.mean():.2f}")
 
@@ -278,6 +349,10 @@ print("values", np.unique(dropped), f"  share of zeros {np.mean(dropped == 0):.2
 # ## 7.7 Norm after the sum, or before the sub-layer?
 #
 # The paper normalises after the sum (**post-norm**). Most models from GPT-2 on normalise the input of the sub-layer (**pre-norm**):
+#
+# <!-- slide:
+# Most models from GPT-2 on normalise the input of the sub-layer (**pre-norm**):\
+# ![] -->
 
 # %%
 norm_places()
@@ -322,6 +397,10 @@ ax.legend()
 ax.figure
 
 # %% [markdown]
+# <!-- answer:
+# ![]
+# With pre-norm the size grows with the root of the depth: the variance rises by about 1 with each layer. -->
+#
 # With pre-norm the size grows with the root of the depth: the variance rises by about 1 with each layer.
 #
 # So a pre-norm stack **needs one more norm at its end**, and `Transformer` adds it. Post-norm sets every token back to size 1. What the two places do to training, Lesson 10.4 measures.

@@ -65,9 +65,17 @@ blind = Transformer(task.vocab_size, **size, positions=no_positions, rng=np.rand
 print(f"written backwards without a mistake: {end.validation:.1%}")
 
 # %% [markdown]
+# <!-- answer: It fails
+# [print]
+# What does it no longer know? -->
+#
 # It fails. What does it no longer know?
 #
 # This lesson is about the embeddings, and the two circles where positions are added.
+#
+# <!-- slide:
+# This lesson is about the embeddings, and the two circles where positions are added.\
+# ![] -->
 
 # %%
 figure_1("positions", "embedding")
@@ -75,15 +83,14 @@ figure_1("positions", "embedding")
 # %% [markdown]
 # ## 8.1 The same words in another order
 #
-# <!-- slide: The same words, in two orders -->
-#
-# Here are two sentences of the same four words, and a fresh encoder.
-#
-# <!-- show: | one encoder reads two sentences |  |  |  |  |
+# <!-- slide: The same words, in two orders
+# | one encoder reads two sentences |  |  |  |  |
 # |---|---|---|---|---|
 # | first | the | **cat** | sat | down |
 # | second | sat | the | down | **cat** |
 # Are the two outputs for `cat` alike? -->
+#
+# Here are two sentences of the same four words, and a fresh encoder.
 
 # %%
 rng = np.random.default_rng(0)
@@ -96,11 +103,20 @@ y_plain = encoder(embedding(ids))                                      # (B, T, 
 
 # %% [markdown]
 # `cat` is the second word of one sentence and the last of the other. Are its two outputs alike? Compare.
+#
+# <!-- slide: The two vectors are equal, but for rounding
+# `cat` is the second word of one sentence and the last of the other. Are its two outputs alike? Compare.
+# [print]
+# So the model above knew which digits to write, not in which order. This encoder could not tell "dog bites man" from "man bites dog" either. -->
 
 # %%
 print(f"the outputs for cat differ by at most {np.abs(y_plain[0, 1] - y_plain[1, 3]).max():.0e}")
 
 # %% [markdown]
+# <!-- slide:
+# The reason is short. Let a permutation $P$ move the rows of $x$. The queries become $PQ$, the keys $PK$, and the scores $PQ(PK)^\top = P\,QK^\top P^\top$: the same numbers, with rows and columns moved. Softmax works in each row, so the weights $A$ move in the same way. In $(P A P^\top)(P V) = P\,(A V)$ the inner $P^\top P$ is $I$. The layer norm and the feed-forward network never look at other tokens. So every layer $f$, and every stack of them, is **permutation-equivariant**:\
+# $$f(Px) = P f(x).$$ -->
+#
 # The two vectors are equal, but for rounding. So the model above knew which digits to write, not in which order. This encoder could not tell "dog bites man" from "man bites dog" either.
 #
 # The reason is short. Let a permutation $P$ move the rows of $x$. The queries become $PQ$, the keys $PK$, and the scores
@@ -112,6 +128,15 @@ print(f"the outputs for cat differ by at most {np.abs(y_plain[0, 1] - y_plain[1,
 #
 # ## 8.2 What must a code of positions satisfy?
 #
+# <!-- slide:
+# Add to each token a vector that says where it stands. Which vector?
+# Five wishes:\
+# 1. **unique**: no two positions have the same code;\
+# 2. **bounded**: the numbers do not grow with the sequence and drown the word;\
+# 3. **the same at every length**: position 3 is position 3, in a sentence of 16 words or of 512;\
+# 4. **one distance for one step**: from 7 to 8 is as far as from 8 to 9, so that "the next one" means one thing;\
+# 5. **order**: what is near in the sentence is near in the code. -->
+#
 # Add to each token a vector that says where it stands. Which vector? Five wishes:
 #
 # 1. **unique**: no two positions have the same code;
@@ -121,6 +146,10 @@ print(f"the outputs for cat differ by at most {np.abs(y_plain[0, 1] - y_plain[1,
 # 5. **order**: what is near in the sentence is near in the code.
 #
 # Five candidates, each a function of the length $T$ that gives a table, one row for each position.
+#
+# <!-- slide: Each row is the code of a position
+# ![]
+# On the left the lowest binary digit flips with every position, the next one half as often. -->
 
 # %%
 sinusoids = SinusoidalPositionalEncoding(512, max_len=512)
@@ -167,6 +196,10 @@ for name, code in codes.items():
     print(f"{name:10}", *(f"{mark:>7}" for mark in marks))
 
 # %% [markdown]
+# <!-- answer: One-hot codes are all equally far apart
+# [print]
+# So one-hot has no order, and breaks wish 5. It also needs a column for every position. **The integer** drowns the word (2). **pos / T** has another code for position 3 in every length (3). **Binary** steps unevenly (4): from 0 to 1 one digit flips, from 255 to 256 all nine. And positions 256 apart are nearer than neighbours, on average (5). **The sinusoids** keep all five, the last one only on average, (✓): from distance 1 to 16 and 256 the mean grows, but not with each step. -->
+#
 # One-hot codes are all equally far apart. So one-hot has no order, and breaks wish 5. It also needs a column for every position.
 # **The integer** drowns the word (2). **pos / T** has another code for position 3 in every length (3). **Binary** steps unevenly (4): from 0 to 1 one digit flips, from 255 to 256 all nine. And positions 256 apart are nearer than neighbours, on average (5). **The sinusoids** keep all five, the last one only on average, (✓): from distance 1 to 16 and 256 the mean grows, but not with each step.
 #
@@ -178,6 +211,10 @@ for name, code in codes.items():
 # $10000^{2/4} = 100$. So the angles are $pos$ and $pos / 100$.
 #
 # Do row 0 on paper first.
+#
+# <!-- slide:
+# $$PE_{(pos, 2i)} = \sin\frac{pos}{10000^{2i/d_\mathrm{model}}}, \qquad PE_{(pos, 2i+1)} = \cos\frac{pos}{10000^{2i/d_\mathrm{model}}} \qquad \text{(Section 3.5)}$$\
+# Do row 0 on paper first. -->
 
 # %%
 pos = np.arange(4)                                                     # (T,)
@@ -186,9 +223,16 @@ print(" sin(pos) cos(pos) sin(pos/100) cos(pos/100)")
 print(by_hand)                                                         # (T, d_model)
 
 # %% [markdown]
+# <!-- slide: Row 0 is $(0, 1, 0, 1)$: the sine of 0 and the cosine of 0, twice
+# [print] -->
+#
 # Row 0 is $(0, 1, 0, 1)$: the sine of 0 and the cosine of 0, twice.
 #
 # A pair is like the hand of a clock: sine and cosine say where the tip is. The drawing has $d_\mathrm{model} = 8$, and shows the three fastest of four hands, as our sentence goes on.
+#
+# <!-- slide: In the drawing, hand $i$ turns by $1 / 10000^{2i/d_\mathrm{model}}$ with every position
+# ![]
+# One turn takes $2\pi \cdot 10000^{2i/d_\mathrm{model}}$ positions, its **wavelength**: from $2\pi$ to about $10000 \cdot 2\pi$ (at $d_\mathrm{model} = 512$). -->
 
 # %%
 clock_hands()
@@ -199,6 +243,11 @@ clock_hands()
 # positions it has turned almost exactly 7 times. The slow hands tell the two apart, as an hour hand does.
 #
 # ## 8.4 A step of k
+#
+# <!-- slide:
+# Take one pair with $\omega = 1 / 10000^{2i/d_\mathrm{model}}$.
+# A hand that goes on by $k$ positions turns by the angle $\omega k$, in the drawing clockwise. The addition theorem:\
+# $$\sin \omega(pos + k) = \phantom{-}\cos(\omega k)\, \sin(\omega\, pos) + \sin(\omega k)\, \cos(\omega\, pos)$$ $$\cos \omega(pos + k) = -\sin(\omega k)\, \sin(\omega\, pos) + \cos(\omega k)\, \cos(\omega\, pos)$$ -->
 #
 # Take one pair with $\omega = 1 / 10000^{2i/d_\mathrm{model}}$. A hand that goes on by $k$ positions turns by the angle $\omega k$, in the drawing clockwise. The addition theorem:
 #
@@ -226,6 +275,17 @@ print(f"M_3, from each position 3 further on: largest error {np.abs(hand[:-3] @ 
 print(f"M_3 M_3 against M_6: largest difference {np.abs(M_3 @ M_3 - turn(1 / 100, 6)).max():.0e}")
 
 # %% [markdown]
+# <!-- answer: One is enough: the matrix holds $k$ but not $pos$
+# [print]
+# Applied twice it is $M_6$: steps add up. -->
+#
+# <!-- slide:
+# For all pairs together, $M_k$ has such a block for each pair, and $PE_{pos+k} = M_k\, PE_{pos}$.\
+# The authors *hypothesized* that this helps (Section 3.5). Why might it? If $W^Q$ and $W^K$ learn a block of $M_k$ for some of the pairs, the score holds $PE_p^\top M_k\, PE_j = PE_p \cdot PE_{j+k}$ of these pairs, which is largest for the key at $j = p - k$: "look $k$ back" is one matrix for all positions.\
+# Most language models of today use rotary positions (**RoPE**: Su et al., 2021). They add nothing, and turn queries and keys by these matrices instead.\
+# A rotation keeps lengths, and with them wish 4: $\lVert PE_{p+k} - PE_p \rVert$ is the same for every $p$. So is the dot product, since $\sin a \sin b + \cos a \cos b = \cos(a - b)$:\
+# $$PE_p \cdot PE_{p+k} = \sum_i \cos(\omega_i k).$$ -->
+#
 # One is enough: the matrix holds $k$ but not $pos$. Applied twice it is $M_6$: steps add up.
 #
 # For all pairs together, $M_k$
@@ -242,6 +302,10 @@ print(f"M_3 M_3 against M_6: largest difference {np.abs(M_3 @ M_3 - turn(1 / 100
 # $$PE_p \cdot PE_{p+k} = \sum_i \cos(\omega_i k).$$
 #
 # The picture shows the cosine of two codes against their distance: wish 5. Rings of three sizes belong to three positions.
+#
+# <!-- slide: The three positions have one curve, and it falls
+# ![]
+# (Grey: random vectors.) -->
 
 # %%
 fig = new_figure(7, 3.8)
@@ -273,6 +337,10 @@ for row, factor in enumerate(("with the factor   ", "without the factor")):
           f"   two words, one position {scale.same_position[row, 6]:.3f}")
 
 # %% [markdown]
+# <!-- answer: Two different words at one position are more alike: their mean cosine is almost 1
+# [print]
+# A position is $\sqrt{256} = 16$ long and a word about 1, so the position drowns the word. -->
+#
 # Two different words at one position are more alike: their mean cosine is almost 1. A position is $\sqrt{256} = 16$ long and a word about 1, so the position drowns the word.
 #
 # Longer rows of $E$ would not do. $E$ has a second use (Section 3.4, Lesson 9): at the end of the model, the score of a word, its **logit**, is its row of $E$ times the output. Longer rows would make this dot product large (Lesson 3). So the layer multiplies the word by $\sqrt{d_\mathrm{model}}$, about 22.6. With it a word stays recognisable at every position.
@@ -302,6 +370,10 @@ for name, step, one, two in zip(trained.encodings, np.median(trained.reached, ax
 trained.figure()
 
 # %% [markdown]
+# <!-- answer:
+# ![]
+# With either of the paper's codes, sequences of 10 symbols are almost never copied exactly. -->
+#
 # With either of the paper's codes, sequences of 10 symbols are almost never copied exactly. One symbol further than in training, sinusoids copy a third in the median, from nearly none to more than half by seed, and learned positions none.
 #
 # On the left is the training. Learned positions learn sooner (95 % of the tokens right at step 110, not 170), and at the end all are alike, near 0.1 (smoothing: Lesson 10). On the right is the share copied exactly.
@@ -329,7 +401,7 @@ print("all true")
 #
 # **What you can do now:** number the tokens of any sequence, say which wish a code of positions breaks, and why the embedding needs its factor (Exercise 9). Lesson 9 puts the whole model together.
 #
-# Try it: [the copying model without positions](../docs/live/copy.html#src=1+1+2&kind=cross&layer=0&head=0&what-if=positions). `python docs/make_live_pages.py` makes the page.
+# Try it: [the copying model without positions](../docs/live/copy.html#src=1+1+2&kind=cross&layer=0&head=0&what-if=positions)<!-- else: (README.md says how to get this page) -->.<!-- repository only --> `python docs/make_live_pages.py` makes the page.<!-- end -->
 #
 # ## Questions
 #

@@ -43,8 +43,14 @@ from aiayn_np.training.loss import ModelLoss
 
 # %% [markdown]
 # Eight lessons made the parts. Put together, and full of random numbers, they are asked to copy a row of symbols.
+#
+# <!-- slide: It cannot do it yet
+# Eight lessons made the parts. Put together, and full of random numbers, they are asked to copy a row of symbols.\
+# [code]
+# [print]
+# Training will change the numbers (Lesson 10), and the machine stays what it is. -->
 
-# %%
+# %% show=[1, 2, 3, 4]
 rng = np.random.default_rng(0)
 task = CopyTask(symbols=8, max_length=5)
 model = Transformer(task.vocab_size, N=2, d_model=16, d_ff=32, h=2, rng=rng)
@@ -59,8 +65,14 @@ print("it reads 3 1 4 and writes", *task.tokens(answer))
 # ## 9.1 A small one
 #
 # The model of this lesson has two layers in each stack, and everything is narrow. Otherwise it is the model of the paper, dropout apart (Lesson 7.6). Its parameters have the names of the boxes, from bottom to top; here are those of one attention.
+#
+# <!-- slide: In three boxes of Figure 1 stands a matrix $E$ with a row for each token
+# The model of this lesson has two layers in each stack, and everything is narrow. Otherwise it is the model of the paper, dropout apart (Lesson 7.6). Its parameters have the names of the boxes, from bottom to top; here are those of one attention.\
+# [code]
+# [print]
+# They are lit: the embedding of the source, that of the target, and the projection at the top, which is called *Linear*. -->
 
-# %%
+# %% show=[1, 2, 3, 4]
 names = dict(model.named_parameters())
 for name, parameter in names.items():
     if name.startswith("encoder.layers.0.self"):
@@ -68,6 +80,9 @@ for name, parameter in names.items():
 
 # %% [markdown]
 # In three boxes of Figure 1 stands a matrix $E$ with a row for each token. They are lit: the embedding of the source, that of the target, and the projection at the top, which is called *Linear*.
+#
+# <!-- slide:
+# ![] -->
 
 # %%
 figure_1("embedding", "output_projection")
@@ -86,11 +101,19 @@ print([name for name in names if name.endswith(".E")])
 print(model.src_embedding.E is model.tgt_embedding.E is model.output_projection.E)
 
 # %% [markdown]
+# <!-- answer:
+# [print] -->
+#
 # ## 9.2 What goes in: the shift
 #
 # Here is a batch of the task "copy". `src` is what is read, `tgt_in` what the decoder is given, `tgt_out` what it has to say.
+#
+# <!-- slide: `tgt_in` is `tgt_out` moved one place to the right, with `<bos>` in front
+# Here is a batch of the task "copy". `src` is what is read, `tgt_in` what the decoder is given, `tgt_out` what it has to say.\
+# [code]
+# [print] -->
 
-# %%
+# %% show=[1]
 src, tgt_in, tgt_out = task.batch(3, np.random.default_rng(1))         # (B, T) each
 for name, ids in (("src", src), ("tgt_in", tgt_in), ("tgt_out", tgt_out)):
     print()
@@ -107,6 +130,10 @@ for name, ids in (("src", src), ("tgt_in", tgt_in), ("tgt_out", tgt_out)):
 #
 # `model.forward(src, tgt_in)` is one call. We make nine: two embeddings, positions twice, four layers, the projection. First comes the left half, which is lit: the ids become vectors, positions are added, and two
 # layers follow. In each of them the tokens of the source read each other.
+#
+# <!-- slide:
+# `model.forward(src, tgt_in)` is one call. We make nine: two embeddings, positions twice, four layers, the projection. First comes the left half, which is lit: the ids become vectors, positions are added, and two layers follow. In each of them the tokens of the source read each other.\
+# ![] -->
 
 # %%
 figure_1("src", "encoder")
@@ -121,6 +148,11 @@ memory = x                                                             # (B, T_s
 
 # %% [markdown]
 # Now we have what comes out on top, the **memory**. It goes along the lit arrow into the right half. The layers there get two things, the target so far and the memory, and a mask for each.
+#
+# <!-- slide: That is the whole model
+# The layers there get two things, the target so far and the memory, and a mask for each.\
+# ![]
+# Both decoder layers read the *same* memory, the top of the encoder, and not the encoder layer at their side. -->
 
 # %%
 figure_1("memory", "tgt", "decoder", "output_projection")
@@ -145,6 +177,11 @@ print("logits", logits.shape, "  largest difference:", np.abs(by_hand - logits).
 # On paper first: write the shape of the output beside each box of Figure 1, for our 3 sequences of 6 places, $d_\mathrm{model} = 16$ and 11 tokens.
 #
 # The drawing shows this model with our batch. Beside each box stands the shape of its output, and how much it keeps in the cache until its backward has used it: in all more than the parameters take.
+#
+# <!-- slide:
+# The drawing shows this model with our batch. Beside each box stands the shape of its output, and how much it keeps in the cache until its backward has used it: in all more than the parameters take.\
+# ![]
+# Between the boxes the shape is always $(B, T, d_\mathrm{model})$, so layers can be stacked. -->
 
 # %%
 model_shapes(model, src, tgt_in)
@@ -169,6 +206,10 @@ for name, a, b in zip(attention_maps(cache), shorter, longer):
     print(f"{name.removesuffix('.attention.weights'):36} {a.shape} -> {b.shape}")
 
 # %% [markdown]
+# <!-- answer:
+# [print]
+# The maps of the encoder become four times as large, those between the stacks twice as large: their queries are from the target, their keys from the source. So a long source costs memory in training: the encoder's maps grow with $T^2$, the rest at most with $T$. -->
+#
 # The maps of the encoder become four times as large, those between the stacks twice as large: their queries are from the target, their keys from the source. So a long source costs memory in training: the encoder's maps grow with $T^2$, the rest at most with $T$.
 #
 # ## 9.5 What the top is told: p − q
@@ -180,6 +221,14 @@ for name, a, b in zip(attention_maps(cache), shorter, longer):
 # $$\frac{\partial\, \mathrm{loss}}{\partial z_v} = \frac{e^{z_v}}{\sum_u e^{z_u}} - q_v = p_v - q_v .$$
 #
 # In words: what the model says, minus what it should say.
+#
+# <!-- slide:
+# At one position the model has 11 logits $z$, and softmax makes probabilities $p$ of them. What it should say is a distribution as well, $q$: $0.9 + 0.1/11$ for the right token, $0.1/11$ for each other (label smoothing keeps the model from being too sure: Lesson 10.2 does it by hand).\
+# Its gradient is short. $\log p_v = z_v - \log \sum_u e^{z_u}$, so with $\sum_v q_v = 1$ the loss is $\log \sum_u e^{z_u} - \sum_v q_v z_v$, and\
+# $$\frac{\partial\, \mathrm{loss}}{\partial z_v} = \frac{e^{z_v}}{\sum_u e^{z_u}} - q_v = p_v - q_v .$$\
+# In words: what the model says, minus what it should say.
+# [print]
+# The loss is the mean over the real targets, so the gradient of each is divided by their number, and `<pad>` gets none. -->
 
 # %%
 criterion = LabelSmoothedCrossEntropy(eps_ls=0.1)
@@ -200,6 +249,10 @@ print("at <pad>:", np.abs(grad_logits[tgt_out == task.pad]).max())
 # ## 9.6 Backwards, part by part
 #
 # The way back passes the same parts in reverse order. Each layer is given the gradient of its output, and its own piece of the cache. Three arrows of the drawing end in the gradient of $E$.
+#
+# <!-- slide:
+# Three arrows of the drawing end in the gradient of $E$.\
+# ![] -->
 
 # %%
 model_gradients()
@@ -207,7 +260,7 @@ model_gradients()
 # %% [markdown]
 # Now go down through the decoder. Each of its layers has two inputs, so it returns two gradients: one for the layer below, and one for the memory. The memory was used in both layers; its gradients add. Three lines matter: the first `backward` is the arrow below *Linear*, the second one takes the gradient through a layer, and `+=` is where the arrows of the memory meet.
 
-# %%
+# %% show=[1, 2, 3, 4, 5, 6]
 model.zero_grad()
 grad_y = model.output_projection.backward(grad_logits, cache.output_projection)
 grad_memory = np.zeros_like(memory)                                    # (B, T_src, d_model)
@@ -217,6 +270,12 @@ for layer, layer_cache in zip(model.decoder.layers[::-1], cache.decoder.layers[:
 
 # %% [markdown]
 # The encoder never sees a right answer. This `grad_memory` is all that its layers ever learn of the task: nobody tells it what a good encoding is, only the decoder does. The shorter sources end with padding. Nobody may look there, so nothing should come back from there.
+#
+# <!-- slide: At `<pad>` the gradient is exactly 0
+# The encoder never sees a right answer. This `grad_memory` is all that its layers ever learn of the task: nobody tells it what a good encoding is, only the decoder does. The shorter sources end with padding. Nobody may look there, so nothing should come back from there.\
+# [code]
+# [print]
+# From here it goes down through the encoder in the same way. -->
 
 # %%
 print(f"at real tokens, at most: {np.abs(grad_memory[src != task.pad]).max():.3f}")
@@ -296,6 +355,8 @@ print(str(report).splitlines()[-1])
 # > - About 44 million → These are the layers. One matrix is missing.
 # > - About 63 million → 44 million in the layers and 19 million in E. <!-- true: 62e6 < base < 64e6 -->
 # > - About 101 million → Three boxes use E. How many of them own one?
+# >
+# > <!-- given: An attention has four matrices of $d_\mathrm{model}^2$. A network has $F = 2\, d_\mathrm{model}\, d_{ff} + d_{ff} + d_\mathrm{model}$ numbers, and a norm $2\, d_\mathrm{model}$. Then the model has $$|V|\, d_\mathrm{model} + N \big[\, \underbrace{4 d_\mathrm{model}^2 + F + 4 d_\mathrm{model}}_{\text{encoder layer}} + \underbrace{8 d_\mathrm{model}^2 + F + 6 d_\mathrm{model}}_{\text{decoder layer}} \,\big]$$ -->
 
 # %%
 def count_parameters(V, d_model, d_ff, N):
@@ -310,6 +371,10 @@ base = count_parameters(37_000, 512, 2048, 6)
 print(f"base model: {base:,}, and {37_000 * 512 / base:.0%} of them in E")
 
 # %% [markdown]
+# <!-- answer: The paper prints 65 million, for a vocabulary of "about 37000"
+# [print]
+# By the formula 65 million need one of about 40 800 tokens; where the rest is, the paper does not say. -->
+#
 # The paper prints 65 million, for a vocabulary of "about 37000". By the formula 65 million need one of about 40 800 tokens; where the rest is, the paper does not say.
 #
 # ## 9.9 Check what this lesson claimed

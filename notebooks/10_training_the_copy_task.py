@@ -49,6 +49,10 @@ from aiayn_np.training.loop import averaged, token_scores
 
 # %% [markdown]
 # A Transformer with random numbers is asked to copy `3 1 4 1 5`, and it fails. A row of the picture is a place to write, with the probabilities of all tokens.
+#
+# <!-- slide: Untrained, it gives no right token more than 0.11
+# ![]
+# Asked to copy `3 1 4 1 5`, it writes 7 in every row: its numbers are random. -->
 
 # %%
 task = CopyTask(symbols=10, max_length=8)
@@ -75,13 +79,16 @@ sure_of(model, "before")[0]                                            # at most
 # %% [markdown]
 # Untrained, it gives no right token more than 0.11. After 400 steps it will copy.
 #
-# <!-- show: Untrained, it gives no right token more than 0.11. Asked to copy `3 1 4 1 5`, it writes 7 in every row: its numbers are random. -->
-#
 # <!-- say: In each row it writes the brightest, the ring. Point at a row: it has the probabilities of the 13 tokens, after what the model wrote itself. The number in brackets is what the right token gets; guessing would give 1/13, or 0.08. Tempting: it is an attention map. It is not; it is what the model says. -->
 #
 # ## 10.1 The task
 #
 # The task is to write the same digits again, so we can count mistakes exactly.
+#
+# <!-- slide: `tgt_out` is the answer, `tgt_in` the answer shifted right
+# The task is to write the same digits again, so we can count mistakes exactly.
+# [print]
+# The decoder reads `tgt_in` and must predict `tgt_out`: teacher forcing (Lesson 5.6). -->
 
 # %% show=[]
 for name, ids in zip(("src", "tgt_in", "tgt_out"), task.batch(1, np.random.default_rng(0))):
@@ -96,29 +103,31 @@ for name, ids in zip(("src", "tgt_in", "tgt_out"), task.batch(1, np.random.defau
 #
 # ## 10.2 The loss, on three classes
 #
-# <!-- slide: The loss is a cross-entropy of what we want and what the model says -->
+# <!-- slide: The loss is a cross-entropy of what we want and what the model says
+# At one position the model says $p$, and we want $q$ (a distribution, not a query).
+# The loss is the **cross-entropy** $-\sum_v q_v \ln p_v$. Its unit is the **nat**.
+# Without smoothing, $q$ is 1 for the target and 0 elsewhere.
+# The paper **smooths** $q$: a share $\epsilon_{ls}$ is taken from the target and spread over all classes.
+# $$q_v = (1 - \epsilon_{ls})\, \mathbb{1}[v = \mathrm{target}] + \epsilon_{ls} / |V|$$ -->
 #
 # At one position the model gives probabilities $p = \mathrm{softmax}(z)$ to $|V|$ classes, and we want $q$ (a distribution, not a query). The loss is the **cross-entropy** $-\sum_v q_v \log p_v$: the log-loss of Lesson 2, for any $q$. (With the natural logarithm its unit is the **nat**.) Without smoothing, $q$ is 1 for the target and 0 elsewhere. The paper (Section 5.4)
 # **smooths** it (Szegedy et al., 2016): a share $\epsilon_{ls}$ is taken from the target and spread over all classes.
 #
 # $$q_v = (1 - \epsilon_{ls})\, \mathbb{1}[v = \mathrm{target}] + \epsilon_{ls} / |V|$$
 #
-# <!-- show: At one position the model says $p$, and we want $q$ (a distribution, not a query).
-# The loss is the **cross-entropy** $-\sum_v q_v \ln p_v$. Its unit is the **nat**.
-# Without smoothing, $q$ is 1 for the target and 0 elsewhere.
-# The paper **smooths** $q$: a share $\epsilon_{ls}$ is taken from the target and spread over all classes.
-# $$q_v = (1 - \epsilon_{ls})\, \mathbb{1}[v = \mathrm{target}] + \epsilon_{ls} / |V|$$ -->
-#
 # <!-- say: Say: q is what we want, p what the model says; the loss is least where they are equal. Tempting: without smoothing it is another loss. It is the same sum, of which one term is left. -->
 #
-# <!-- slide: Smooth the target of three classes on paper -->
+# <!-- slide: Smooth the target of three classes on paper
+# Take $|V| = 3$, target class 0, $p = (\tfrac12, \tfrac14, \tfrac14)$ and $\epsilon_{ls} = 0.3$. Find $q$ and the loss:
+# $$q_v = (1 - \epsilon_{ls})\, \mathbb{1}[v = \mathrm{target}] + \epsilon_{ls} / |V| \qquad \mathrm{loss} = -\sum_v q_v \ln p_v$$ -->
 #
 # Take $|V| = 3$, target class 0, $p = (\tfrac12, \tfrac14, \tfrac14)$ and $\epsilon_{ls} = 0.3$. Find $q$ and the loss on paper.
 #
-# <!-- show: Take $|V| = 3$, target class 0, $p = (\tfrac12, \tfrac14, \tfrac14)$ and $\epsilon_{ls} = 0.3$. Find $q$ and the loss:
-# $$q_v = (1 - \epsilon_{ls})\, \mathbb{1}[v = \mathrm{target}] + \epsilon_{ls} / |V| \qquad \mathrm{loss} = -\sum_v q_v \ln p_v$$ -->
-#
 # <!-- say: Give three minutes. One writes q on the board, another the loss. Tempting: q = (0.7, 0.15, 0.15); but the share is spread over all classes, the target too. -->
+#
+# <!-- slide: $q = (0.8, 0.1, 0.1)$, and the loss is $0.8 \ln 2 + 0.2 \ln 4 = 1.2 \ln 2$
+# [print]
+# The gradient in the logits is $p - q$ (Lesson 9.5). -->
 
 # %% show=[]
 p = np.array([1 / 2, 1 / 4, 1 / 4])                                    # (V,)
@@ -160,13 +169,21 @@ ax.set(xlabel="probability of the target", ylabel="smoothed loss", title=f"lowes
 ax.figure
 
 # %% [markdown]
-# Past 0.9077 the loss rises, and its gradient pushes *back*: the model is too sure. There $p = q$: the target has $1 - \epsilon_{ls} + \epsilon_{ls}/|V|$.
+# <!-- answer: Past 0.9077 the loss rises: the model is too sure
+# ![]
+# It is lowest where the model says what is wanted, $p = q$. -->
 #
-# <!-- show: Past 0.9077 the loss rises: the model is too sure. It is lowest where the model says what is wanted, $p = q$. -->
+# Past 0.9077 the loss rises, and its gradient pushes *back*: the model is too sure. There $p = q$: the target has $1 - \epsilon_{ls} + \epsilon_{ls}/|V|$.
 #
 # <!-- say: Point at the dot: here p = q, and the gradient is 0. To its right a step down the slope makes the model less sure. Tempting: A, which is the log-loss without smoothing. -->
 #
-# <!-- slide: In the paper, smoothing costs perplexity and gains BLEU -->
+# <!-- slide: In the paper, smoothing costs perplexity and gains BLEU
+# **Perplexity** is $e$ to the mean of $-\ln p_\mathrm{target}$: less is better. BLEU is the score of a translation.
+# | Table 3 (D) | **base: both 0.1** | no smoothing | no dropout |
+# |---|---|---|---|
+# | perplexity | **$4.92$** | $4.67$ | $5.77$ |
+# | BLEU | **$25.8$** | $25.3$ | $24.6$ |
+# Dropout (Lesson 7.6) improves both. -->
 #
 # In the paper smoothing costs **perplexity**, $e$ to the mean of $-\ln p_\mathrm{target}$ (less is better), and improves accuracy and BLEU, the score of a translation. Dropout (Lesson 7.6) improves both:
 #
@@ -175,18 +192,15 @@ ax.figure
 # | perplexity | **$4.92$** | $4.67$ | $5.77$ |
 # | BLEU | **$25.8$** | $25.3$ | $24.6$ |
 #
-# <!-- show: **Perplexity** is $e$ to the mean of $-\ln p_\mathrm{target}$: less is better. BLEU is the score of a translation.
-# | Table 3 (D) | **base: both 0.1** | no smoothing | no dropout |
-# |---|---|---|---|
-# | perplexity | **$4.92$** | $4.67$ | $5.77$ |
-# | BLEU | **$25.8$** | $25.3$ | $24.6$ |
-# Dropout (Lesson 7.6) improves both. -->
-#
 # <!-- say: Compare each column with the base, on the left: without smoothing the perplexity is better and BLEU worse; without dropout both are worse. Tempting: better perplexity, better translation. Smoothing shows that it need not be so. -->
 #
 # ## 10.3 Adam, three steps by hand
 #
-# <!-- slide: Adam keeps two running means for each parameter -->
+# <!-- slide: Adam keeps two running means for each parameter
+# Adam keeps two running means for each parameter: $m$ of its gradient and $v$ of the square of its gradient (Kingma and Ba, 2015; Section 5.3, with $\beta_1 = 0.9$, $\beta_2 = 0.98$).
+# Both start at 0, so at first they are far too small; dividing by $1 - \beta^t$ sets that right.
+# Each step is the first mean over the root of the second:\
+# $$m \leftarrow \beta_1 m + (1 - \beta_1)\, g, \qquad v \leftarrow \beta_2 v + (1 - \beta_2)\, g^2$$ $$\hat m = \frac{m}{1 - \beta_1^t}, \qquad \hat v = \frac{v}{1 - \beta_2^t}, \qquad \theta \leftarrow \theta - \mathrm{rate} \cdot \frac{\hat m}{\sqrt{\hat v} + \mathrm{eps}}$$ -->
 #
 # Adam keeps two running means for each parameter: $m$ of its gradient and $v$ of the square of its gradient (Kingma and Ba, 2015; Section 5.3, with $\beta_1 = 0.9$,
 # $\beta_2 = 0.98$). Both start at 0, so at first they are far too small; dividing by $1 - \beta^t$ sets that right. Each step is the first mean over the root of the second:
@@ -215,13 +229,21 @@ for t, g in enumerate([4000.0, 4000.0, -2000.0], start=1):
     print(f"t={t}  gradient {g:.0f}  m̂ {m_hat:.0f}  √v̂ {v_hat**0.5:.0f}  step {lengths[-1]:.4f}")
 
 # %% [markdown]
+# <!-- answer: The first step goes by the full rate, whatever the gradient's size
+# [print]
+# At $t = 1$, $\hat m = g$ and $\hat v = g^2$, so $\hat m / \sqrt{\hat v} = \pm 1$ (eps is tiny). When gradients disagree, steps are shorter. -->
+#
 # The first step goes by the full rate, whatever the gradient's size. At $t = 1$, $\hat m = g$ and $\hat v = g^2$, so $\hat m / \sqrt{\hat v} = \pm 1$ (eps is tiny). When gradients disagree, steps are shorter.
 #
 # <!-- say: Point at the first row: m-hat and the root of v-hat are the same number, 4000, so the step is the rate. In the third row the gradient has turned: m-hat falls, the root of v-hat hardly does. Tempting: 400, the rate times the gradient. -->
 #
 # ## 10.4 Warm-up
 #
-# <!-- slide: Training starts with a tiny rate, and warms up -->
+# <!-- slide: Training starts with a tiny rate, and warms up
+# At step 1 every parameter with a gradient moves by the full rate, and only one batch has said in which direction. So training starts with a tiny rate (Equation 3):\
+# $$\mathrm{rate} = d_\mathrm{model}^{-0.5} \cdot \min\left(\mathrm{step}^{-0.5},\ \mathrm{step} \cdot \mathrm{warmup\_steps}^{-1.5}\right)$$\
+# ![]
+# The rate rises linearly for `warmup_steps`, and then falls as $1/\sqrt{\mathrm{step}}$. -->
 #
 # At step 1 every parameter with a gradient moves by the full rate, and only one batch has said in which direction. So training starts with a tiny rate (Equation 3):
 #
@@ -265,9 +287,11 @@ ax.legend(loc="center left", bbox_to_anchor=(1, 0.5), fontsize=10)
 ax.figure
 
 # %% [markdown]
-# Here warm-up buys a higher rate, not a better end. Dotted: the best guess without the source, by the lengths alone. At 0.01 a model reads the source (solid, below it) only with warm-up; at the highest rate not even so. At the lowest rate warm-up costs steps.
+# <!-- answer: Here warm-up buys a higher rate, not a better end
+# ![]
+# Solid, norm after each sub-layer: at 0.01 the source is read only with warm-up; dashed, norm before: at every rate. -->
 #
-# <!-- show: Here warm-up buys a higher rate, not a better end. Solid, norm after each sub-layer: at 0.01 the source is read only with warm-up; dashed, norm before: at every rate. -->
+# Here warm-up buys a higher rate, not a better end. Dotted: the best guess without the source, by the lengths alone. At 0.01 a model reads the source (solid, below it) only with warm-up; at the highest rate not even so. At the lowest rate warm-up costs steps.
 #
 # <!-- say: A dot is the median of three seeds, a band their range. Point at 0.01: only the blue dot is below the dotted line. Then compare the lowest dot of each curve: they are equally low. Tempting: B; but at the lowest rate the model with warm-up is behind. -->
 #
@@ -275,11 +299,11 @@ ax.figure
 #
 # ## 10.5 The loop, in a dozen lines
 #
-# <!-- slide: The loop: forward, loss, backward, step -->
+# <!-- slide: The loop: forward, loss, backward, step
+# One step of training, on a fresh batch, does four things:
+# [code] -->
 #
 # With 100 steps of warm-up Equation 3 has a peak of $32^{-0.5} \cdot 100^{-0.5} = 0.018$, at the edge of what Lesson 10.4 allows. We take a fifth.
-#
-# <!-- show: One step of training, on a fresh batch, does four things: -->
 #
 # <!-- say: Click: each block is one thing to do. Say: forward, loss, backward, step; every framework trains so. -->
 
@@ -301,9 +325,11 @@ for step in range(1, 31):
 print(f"guessing  loss {np.log(13):.2f}\n1st step  loss {losses[0]:.2f}\n30th step  loss {losses[-1]:.2f}")
 
 # %% [markdown]
-# The first loss is above that of guessing, $\ln 13 = 2.56$.
+# <!-- slide: After 30 steps the loss is below that of guessing, $\ln 13$
+# [print]
+# At first it is above: random numbers are surer than a guess, and wrong. -->
 #
-# <!-- show: After 30 steps the loss is below that of guessing, $\ln 13$. At first it is above: random numbers are surer than a guess, and wrong. -->
+# The first loss is above that of guessing, $\ln 13 = 2.56$.
 #
 # <!-- say: Point at 3.06: it is worse than to give each class the same. Tempting: to forget zero_grad (Question 1). -->
 #
@@ -323,6 +349,10 @@ for progress in train(model, task, steps=400, rng=np.random.default_rng(1), vali
 
 # %% [markdown]
 # Dotted: the best guess without the source (higher than before: sequences are longer), and $p = q$: $-\ln 0.9077 \approx 0.1$.
+#
+# <!-- slide: It learns to read the source, then to be as sure as smoothing asks
+# ![]
+# Near step 350 comes a burst of mistakes, from which it recovers. -->
 
 # %%
 fig = plot_loss(history, title="A Transformer learns to copy")
@@ -338,8 +368,6 @@ fig
 
 # %% [markdown]
 # Below the upper dotted line it reads the source. At the end the loss is about what smoothing asks for. Near step 350 there is a burst of mistakes (its cause is not examined).
-#
-# <!-- show: It learns to read the source, then to be as sure as smoothing asks. Near step 350 comes a burst of mistakes, from which it recovers. -->
 #
 # <!-- say: Point at the upper dotted line, where it begins to read; then at step 200, where nearly all tokens are right; then at the burst. Tempting: it should fall to 0. Smoothing forbids it. -->
 #
@@ -375,11 +403,17 @@ print(f"measured, decoded  sequences right {exact:.2f}")
 print(f"measured, teacher-forced  sequences right {right.all(axis=1).mean():.2f}")
 
 # %% [markdown]
+# <!-- answer: Nearly half of the sequences are right
+# [print]
+# Mistakes spread evenly would leave 0.41, the mean of $0.88^L$ over the lengths $L$: so some sequences are harder. -->
+#
 # Nearly half of the sequences are right. (While all is right, the model's own prefix *is* the true one.) Mistakes spread evenly would leave 0.41, the mean of $0.88^L$ over the lengths $L$. Where are they?
 #
-# <!-- show: Nearly half of the sequences are right. Mistakes spread evenly would leave 0.41, the mean of $0.88^L$ over the lengths $L$: so some sequences are harder. -->
-#
 # <!-- say: Compare the first bar with the two others, which were measured, decoded and teacher-forced, after the true prefix. These are alike: as long as all is right, the model's own prefix is the true one. Tempting: 0.88; but nine tokens of ten are less than half of the sequences. -->
+#
+# <!-- slide: The mistakes sit in the long sequences: with 8 digits one in fourteen is right
+# [print]
+# (*independent*: $p^L$, if one mistake had nothing to do with another.) -->
 
 # %% show=[]
 print("tokens independent sequences")
@@ -391,13 +425,15 @@ for n in range(3, 9):
 # %% [markdown]
 # The mistakes sit in the long sequences. With 8 digits one in fourteen is right. Within one length (but for 8 digits) they are about *independent*: $L$ tokens, each right with $p$, are all right with $p^L$.
 #
-# <!-- show: The mistakes sit in the long sequences: with 8 digits one in fourteen is right. (*independent*: $p^L$, if one mistake had nothing to do with another.) -->
-#
 # <!-- say: Go down the right column. Say: one number for all hides that short sequences are learned and long ones not yet. Then compare it with the middle: within one length, chance is enough. Tempting: mistakes follow one another, as a wrong token misleads the next; but here each token was asked for after the true prefix. -->
 #
 # ## 10.8 The last states, averaged
 #
 # The paper averages the last five checkpoints of its base model (Section 6.1): the mean of each *parameter*. Take five states that end in the burst.
+#
+# <!-- slide: The mean hardly follows one bad state
+# ![]
+# These five were chosen, because they end in the burst. -->
 
 # %%
 steps = (310, 320, 330, 340, 350)
@@ -413,13 +449,15 @@ ax.figure
 # %% [markdown]
 # In this chosen case, the mean copies more than four of the five states do. A single state may jump away; the mean hardly follows.
 #
-# <!-- show: The mean hardly follows one bad state. These five were chosen, because they end in the burst. -->
-#
 # <!-- say: Point at 350, in the burst, and at the mean. Say that the five states were chosen to show it: state 330 alone has all right. Tempting: the outputs are averaged. It is the parameters. -->
 #
 # ## 10.9 Let it write
 #
 # Ask it again.
+#
+# <!-- slide: Each right token gets 0.9 or more, as smoothing asks
+# ![]
+# It copies, it is sure, and not too sure. -->
 
 # %%
 fig, right_now = sure_of(model, "after")
@@ -427,8 +465,6 @@ fig
 
 # %% [markdown]
 # Each right token gets 0.9 or more, as smoothing asks. This was **greedy** decoding (Lesson 5.6). The paper keeps the 4 best (beam search).
-#
-# <!-- show: Each right token gets 0.9 or more, as smoothing asks. It copies, it is sure, and not too sure. -->
 #
 # <!-- say: Put it beside the first picture of the lesson. Point at the brackets: no right token has 1. Tempting: greedy decoding finds the most probable sequence. It takes the best next token, which may lead away from it. -->
 #

@@ -53,6 +53,11 @@ from aiayn_np.training.loop import validate
 
 # %% [markdown]
 # A model copies `4 0 2 5 1 3` (you need not read how). In the picture a row has the name of the token that the model has just read.
+#
+# <!-- slide: This head seems to look one place ahead
+# In the picture a row has the name of the token that the model has just read.\
+# ![]
+# Having read 4, it looks at 0. -->
 
 # %%
 models, tasks, symbols = {}, {}, "4 0 2 5 1 3"
@@ -86,17 +91,16 @@ plot_attention(maps[4], [row.split()[0] for row in rows], columns, titles=["laye
 #
 # ## 11.1 Three models
 #
-# <!-- slide: Here we know what a head should look at -->
-#
-# Three models learn to copy, to reverse and to sort. Each has $N = 2$ layers of $h = 4$ heads, and learns until all validation sequences are right. Section 4 of the paper ends with a hope: self-attention "could yield more interpretable models". On a translation nobody knows what a head *should* look at. Here we do.
-#
-# <!-- show: | three models | read | and write |
+# <!-- slide: Here we know what a head should look at
+# | three models | read | and write |
 # |---|---|---|
 # | copy | 4 0 2 5 1 3 | 4 0 2 5 1 3 |
 # | reverse | 4 0 2 5 1 3 | 3 1 5 2 0 4 |
 # | sort | 4 0 2 5 1 3 | 0 1 2 3 4 5 |
 # Each has $N = 2$ layers of $h = 4$ heads, and learns until all validation sequences are right.
 # On a translation nobody knows what a head *should* look at. Here we do. -->
+#
+# Three models learn to copy, to reverse and to sort. Each has $N = 2$ layers of $h = 4$ heads, and learns until all validation sequences are right. Section 4 of the paper ends with a hope: self-attention "could yield more interpretable models". On a translation nobody knows what a head *should* look at. Here we do.
 #
 # <!-- say: Ask for the three answers to 4 0 2 5 1 3. Say: to write a symbol of the answer, one symbol of the source is enough when copying and reversing. Tempting: then the map must show it. Let us see. -->
 
@@ -122,13 +126,19 @@ reverse = read("reverse")
 plot_attention(reverse[0][4], *reverse[1:], titles=["reverse: layer 2, head 1"])
 
 # %% [markdown]
-# It looks at what is to be written (for five of six symbols), not one place ahead. In copying these are the same cell. So name rows by both.
+# <!-- answer: It looks at what is to be written (five of six), not one place ahead
+# ![]
+# In copying, one place ahead *is* what is to be written. -->
 #
-# <!-- show: It looks at what is to be written (five of six), not one place ahead. In copying, one place ahead *is* what is to be written. -->
+# It looks at what is to be written (for five of six symbols), not one place ahead. In copying these are the same cell. So name rows by both.
 #
 # <!-- say: So name rows by both, read → to write. Point at the row 5 → 2: its bright cell is 2, which stands before 5. Tempting: 1, one ahead, which the first map made us believe. The map was right, its labels were not enough. -->
 #
 # The eight heads of the copying model, so named:
+#
+# <!-- slide: Layer 1 is mostly blurred; in layer 2 only head 1 has every row right
+# ![]
+# Heads 3 and 4 come near. -->
 
 # %% show=[]
 fig = plot_attention_grid({"layer 1": maps[:4], "layer 2": maps[4:]}, rows, columns)
@@ -138,24 +148,21 @@ fig
 # %% [markdown]
 # Layer 1 is mostly blurred; in layer 2 only head 1 has every row right.
 #
-# <!-- show: Layer 1 is mostly blurred; in layer 2 only head 1 has every row right. Heads 3 and 4 come near. -->
-#
 # <!-- say: Follow the diagonal of layer 2, head 1; then find the rows in which heads 3 and 4 leave it. Tempting: to show only the best head. All eight belong on the slide. -->
 #
 # ## 11.3 From looking to measuring
 #
-# <!-- slide: What a head looks at is a number, against a baseline -->
-#
-# "It looks at the answer" is a sentence. Make it a number: the mean weight on the place of the answer, over 300 test sequences. A number needs a **baseline**: the same mean, with shuffled places. A head that knows nothing of places gets that much. The number minus the baseline is the **margin**: for head 1 of layer 2, $0.61 - 0.17 = 0.44$.
-#
-# More jobs: one before the answer, one after it, the first symbol, the last, `<eos>`.
-#
-# <!-- show: | head 1 of layer 2, over 300 test sequences |  |
+# <!-- slide: What a head looks at is a number, against a baseline
+# | head 1 of layer 2, over 300 test sequences |  |
 # |---|---|
 # | the mean weight on the answer | 0.61 |
 # | the **baseline**: the same with shuffled places | 0.17 |
 # | the **margin** | 0.44 |
 # The answer is one **job**. More jobs: one before it, one after it, the first symbol, the last, `<eos>`. -->
+#
+# "It looks at the answer" is a sentence. Make it a number: the mean weight on the place of the answer, over 300 test sequences. A number needs a **baseline**: the same mean, with shuffled places. A head that knows nothing of places gets that much. The number minus the baseline is the **margin**: for head 1 of layer 2, $0.61 - 0.17 = 0.44$.
+#
+# More jobs: one before the answer, one after it, the first symbol, the last, `<eos>`.
 #
 # <!-- say: Subtract the two numbers aloud. Say: a head that knows nothing of places gets the baseline. Tempting: 0.61 is much, so the head looks at the answer. Much against what? -->
 #
@@ -179,13 +186,20 @@ for seed in range(5):
 threshold = max(chance)
 
 # %% [markdown]
-# By chance alone one of 240 margins reaches 0.21: our threshold, a strict one for the 48 of one model. Three of the five are at `<eos>`, which stands in all sequences.
+# <!-- answer: By chance alone one margin of 240 reaches 0.21
+# [print]
+# From here on, a job needs a margin above this threshold. -->
 #
-# <!-- show: By chance alone one margin of 240 reaches 0.21. From here on, a job needs a margin above this threshold. -->
+# By chance alone one of 240 margins reaches 0.21: our threshold, a strict one for the 48 of one model. Three of the five are at `<eos>`, which stands in all sequences.
 #
 # <!-- say: Three of the five are at `<eos>`, the one token that stands in all sequences. Point at 0.21: nobody trained this head, and still it seems to have a job. Say: whoever looks at 240 numbers will find a large one. Tempting: nearly nothing, which is true of most, but not of the best. -->
 #
 # A trained head has a job, and a frame, if its margin is above the threshold.
+#
+# <!-- slide: Five of the eight heads are above the threshold
+# A trained head has a job, and a frame, if its margin is above the threshold.\
+# ![]
+# All have the same job: they look at the answer. -->
 
 # %%
 score, baseline = job_table(models["copy"], tasks["copy"], 300, seed=0)
@@ -201,11 +215,13 @@ fig
 # %% [markdown]
 # Five of the eight heads pass the threshold, all with the same job: they look at the answer. The paper's heads "clearly learn to perform different tasks" (Section 4); these do not.
 #
-# <!-- show: Five of the eight heads are above the threshold. All have the same job: they look at the answer. -->
-#
 # <!-- say: Point at the five frames, all in the top row. Then at the lowest row: no trained head has `<eos>` as its job here. Tempting: this refutes the paper. Its heads translate, and it shows those of self-attention. -->
 #
 # The experiment `head_jobs` has 80 heads: ten models, five that copy and five that reverse. The threshold is that of ten untrained models:
+#
+# <!-- slide: Of 47 heads that have a job, 42 have the *same* one
+# ![]
+# But 4 of the ten models, five that copy and five that reverse, have a head with another job, `<eos>`. -->
 
 # %%
 found = Path("../figures/head_jobs.json").exists()                     # all of it, or a small one
@@ -221,17 +237,12 @@ ax.figure
 # %% [markdown]
 # Of 47 heads that have a job, 42 have the *same* one. But 4 of the 10 models have a head with another job.
 #
-# <!-- show: Of 47 heads that have a job, 42 have the *same* one. But 4 of the ten models, five that copy and five that reverse, have a head with another job, `<eos>`. -->
-#
 # <!-- say: Add the bars: 42 and 5 and 33 are 80. Say: different jobs exist, but they are rare here. Tempting: a head with no job is useless; Lesson 11.6 tries that. -->
 #
 # ## 11.4 Reverse and sort
 #
-# <!-- slide: Which cells are bright when the source is sorted? -->
-#
+# <!-- slide: Which cells are bright when the source is sorted?
 # Draw on paper: which cell of each row is bright when `4 0 2 5 1 3` is sorted?
-#
-# <!-- show: Draw on paper: which cell of each row is bright when `4 0 2 5 1 3` is sorted?
 # | read → to write | 4 | 0 | 2 | 5 | 1 | 3 |
 # |:---|---|---|---|---|---|---|
 # | `<bos>` → 0 |  |  |  |  |  |  |
@@ -241,9 +252,15 @@ ax.figure
 # | 3 → 4 |  |  |  |  |  |  |
 # | 4 → 5 |  |  |  |  |  |  | -->
 #
+# Draw on paper: which cell of each row is bright when `4 0 2 5 1 3` is sorted?
+#
 # <!-- say: Give a minute; one draws on the board. Tempting: a diagonal, because the answer is in order. The source is not. -->
 #
 # For the best head of each model, let it read the six symbols in all 720 orders. Rings show where the answers stand, and a number is the mean weight on them (seven places alike: a seventh):
+#
+# <!-- slide: Copying gives the diagonal, reversing the anti-diagonal, sorting no line
+# ![]
+# The sorting head has a rule all the same: it looks where the symbol to write is (rings). -->
 
 # %% show=[]
 def draw(ax, name, weights, title):
@@ -274,25 +291,22 @@ fig
 # %% [markdown]
 # Copying gives the diagonal, reversing the anti-diagonal, sorting no line. To write 0 the sorting model looks where 0 *is*: a map can follow a rule without a line. Two rings, dotted, miss the brightest cell; what was written is right.
 #
-# <!-- show: Copying gives the diagonal, reversing the anti-diagonal, sorting no line. The sorting head has a rule all the same: it looks where the symbol to write is (rings). -->
-#
 # <!-- say: Point at the rings of the sorting model: they jump, and the bright cells go with them. The numbers are far above a seventh, 0.14. Then point at the two dotted rings, one in reverse, one in sort: what was written is right all the same. Tempting: no line, no rule. -->
 #
 # ## 11.5 What a map leaves out
 #
-# <!-- slide: A map shows the weights, and leaves out three things -->
+# <!-- slide: A map shows the weights, and leaves out three things
+# A head adds a sum to $x$. The map shows $w_{ij}$ only:
+# $$\underbrace{x}_{\text{residual}} + \sum_j \underbrace{w_{ij}}_{\text{the map}}\ \underbrace{v_j W^O}_{\text{value}}$$
+# - the **value** $v_j W^O$: a large weight on a tiny one brings little;
+# - the **residual** $x$: it is already there, and what the heads bring is added;
+# - the **key**: at position $j$ it is not the token, but the memory, in which the encoder has mixed the tokens. -->
 #
 # A head adds $\sum_j w_{ij}\, v_j W^O$ to the output, with its own rows of $W^O$ (Lesson 6.3). The map shows $w_{ij}$ only. It leaves out:
 #
 # - the **value**: a large weight on a tiny $v_j W^O$ brings little (Kobayashi et al., 2020);
 # - the **residual**: Add & Norm adds what the heads bring to $x$, which is already there;
 # - the **key**: at position $j$ it is not the token, but the memory, in which the encoder has mixed the tokens.
-#
-# <!-- show: A head adds a sum to $x$. The map shows $w_{ij}$ only:
-# $$\underbrace{x}_{\text{residual}} + \sum_j \underbrace{w_{ij}}_{\text{the map}}\ \underbrace{v_j W^O}_{\text{value}}$$
-# - the **value** $v_j W^O$: a large weight on a tiny one brings little;
-# - the **residual** $x$: it is already there, and what the heads bring is added;
-# - the **key**: at position $j$ it is not the token, but the memory, in which the encoder has mixed the tokens. -->
 #
 # <!-- say: Ask for each of the three what it could do to a bright cell: make it count for little, be one part of many, mean another token. Tempting: a weight of 0.9 is 90 % of the reason. -->
 #
@@ -330,11 +344,19 @@ ax.set(xlabel="what is muted: layer, head (green: aligned best)", ylabel="copied
 ax.figure
 
 # %% [markdown]
+# <!-- answer: With one head muted, 0.83 of the sequences are right on average
+# ![]
+# The others make up for much of it: without all four heads of layer 2 only 0.03 are right. -->
+#
 # With one head muted, 0.83 of the sequences are right on average. The others make up for much of it: without all four heads of layer 2 only 0.03 are right.
 #
 # <!-- say: Point at the last bar, then at the four bars before it: each of these heads can be spared, all four cannot. Tempting: a head that is hardly missed is useless. -->
 #
 # The bars of the other two models:
+#
+# <!-- slide: The best aligned head, green, is not always the one missed most
+# ![]
+# Alignment says what a head looks at, muting whether it is needed. -->
 
 # %% show=[]
 fig = new_figure(10, 3.4)
@@ -348,8 +370,6 @@ fig
 
 # %% [markdown]
 # For reverse the best aligned head is the one missed most. For copy head 3 of its layer is missed almost as much. For sort it is another head. Alignment says what a head looks at, muting whether it is needed. (One model is one sample.)
-#
-# <!-- show: The best aligned head, green, is not always the one missed most. Alignment says what a head looks at, muting whether it is needed. -->
 #
 # <!-- say: In each panel look for the shortest bar, and whether it is green. Tempting: the brightest map shows the head that matters. In the sorting model it is a head of layer 1. -->
 #
@@ -383,13 +403,19 @@ for name, share in moves.items():
     print(f"{name:8} outputs that change with one symbol: {share.sum() / 6:.1f}")
 
 # %% [markdown]
-# In copying and reversing, a symbol changes one output; in sorting, more than two.
+# <!-- answer: In copying and reversing, a symbol changes one output; in sorting, more than two
+# [print]
+# With 1 changed into 5, `0 1 2 3 4 5` becomes `0 2 3 4 5 5`. -->
 #
-# <!-- show: In copying and reversing, a symbol changes one output; in sorting, more than two. With 1 changed into 5, `0 1 2 3 4 5` becomes `0 2 3 4 5 5`. -->
+# In copying and reversing, a symbol changes one output; in sorting, more than two.
 #
 # <!-- say: Write the two outputs below one another: from the second place on all but the last are others. Tempting: 6; but what stays smaller or larger than both keeps its place. -->
 #
 # What the sorting model looks at, and what its outputs depend on (yellow: always):
+#
+# <!-- slide: The head looks mostly at one symbol, the output depends on many
+# ![]
+# So a map shows one step, and influence the whole computation. -->
 
 # %%
 fig = new_figure(7, 3.3, layout="compressed")
@@ -401,15 +427,17 @@ fig
 # %% [markdown]
 # The head looks mostly at one symbol, the output depends on many. Whether it is a symbol's turn depends on the others. A map shows one step, influence the whole computation.
 #
-# <!-- show: The head looks mostly at one symbol, the output depends on many. So a map shows one step, and influence the whole computation. -->
-#
 # <!-- say: A map shows one step, influence the whole computation. Take one row, 1 → 2, in both panels: one bright cell on the left, none dark on the right. Tempting: the left panel explains the output. It shows one head of one layer. -->
 #
-# Try it: [the reversing model, with `5` replaced by `7`](../docs/live/reverse.html#src=4+0+2+5+1+3&kind=cross&layer=1&head=0&what-if=replace:3:7). `python docs/make_live_pages.py` makes the page.
+# Try it: [the reversing model, with `5` replaced by `7`](../docs/live/reverse.html#src=4+0+2+5+1+3&kind=cross&layer=1&head=0&what-if=replace:3:7)<!-- else: (README.md says how to get this page) -->.<!-- repository only --> `python docs/make_live_pages.py` makes the page.<!-- end -->
 #
 # ## 11.8 Read your own
 #
-# <!-- slide: A claim has a number, a baseline, and a way to be wrong -->
+# <!-- slide: A claim has a number, a baseline, and a way to be wrong
+# Train a model with `aiayn-np train reverse`, draw its maps with `aiayn-np attend runs/reverse "3 1 4"`, and write each claim as this one of the copying model:\
+# | claim | number | baseline | what would show it wrong |
+# |---|---|---|---|
+# | head 1 of layer 2 looks at the answer | $0.61$ | $0.17$ | a margin below $0.21$ | -->
 #
 # Train a model with `aiayn-np train reverse`, draw its maps with `aiayn-np attend runs/reverse "3 1 4"`, and write each claim as this one of the copying model:
 #

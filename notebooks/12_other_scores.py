@@ -39,6 +39,10 @@ from aiayn_np.variants import scoring
 
 # %% [markdown]
 # How well does a key answer a query? Here one query stays, the star, and each picture gives a **score** to every key in a square: on the left the dot product, on the right a small network.
+#
+# <!-- slide: The dot product is a plane: it rises without end in the query's direction
+# ![]
+# The other score is a landscape of plateaus, and far out it is flat. -->
 
 # %%
 q, side = np.array([1.0, 2.0]), np.linspace(-4, 4, 81)                 # q: (d_k,)
@@ -57,6 +61,15 @@ fig
 
 # %% [markdown]
 # ## 12.1 Four scores, two by hand
+#
+# <!-- slide:
+# Four scores have names:
+# | name | score$(q, k)$ | learned |
+# |---|---|---|
+# | dot | $q \cdot k$ | nothing |
+# | general | $q^\top W k$ | $W$ |
+# | additive | $v^\top \tanh(W^\top q + U^\top k)$ | $W$, $U$, $v$ |
+# | concat | $v^\top \tanh(W^\top [q; k])$ | $W$, $v$ | -->
 #
 # Four scores have names:
 #
@@ -88,9 +101,18 @@ for name, score in by_hand.items():
     print(f"{name:9} {score:.4f}")
 
 # %% [markdown]
+# <!-- answer:
+# [print]
+# With $U = -I$ each hidden unit *compares* an entry of $q$ with that of $k$, and $v$ adds up the results. -->
+#
 # With $U = -I$ each hidden unit *compares* an entry of $q$ with that of $k$, and $v$ adds up the results.
 #
 # ## 12.2 Does general do more than dot?
+#
+# <!-- slide:
+# With $W = I$ "general" is the dot product. Can another $W$ do more? For two tokens, the rows $x$ and $y$, let $W = W_1 W_2^\top$:
+# $$x\, W\, y^\top = x\, W_1 W_2^\top y^\top = (x W_1) \cdot (y W_2)$$
+# This is a dot product again, of two projections. Multi-head attention does just that: the query of head $i$ is $x W_i^Q$, and the key is $y W_i^K$. So a head *is* a general score, and inside a head $W$ can compute nothing new: $(x W_i^Q)\, W = x\, (W_i^Q W)$. Three scores are left. -->
 #
 # With $W = I$ "general" is the dot product. Can another $W$ do more? For two tokens, the rows $x$ and $y$, let $W = W_1 W_2^\top$:
 #
@@ -101,11 +123,20 @@ for name, score in by_hand.items():
 #
 # ## 12.3 Is concat another score?
 #
+# <!-- slide:
+# "Concat" sets $q$ above $k$ and multiplies with a $W$ of $2 d_k$ rows.
+# The upper rows meet only $q$, the lower ones only $k$:\
+# $$W^\top [q; k] = \begin{bmatrix} W_q \\ W_k \end{bmatrix}^\top \begin{bmatrix} q \\ k \end{bmatrix} = W_q^\top q + W_k^\top k$$ -->
+#
 # "Concat" sets $q$ above $k$ and multiplies with a $W$ of $2 d_k$ rows. The upper rows meet only $q$, the lower ones only $k$:
 #
 # $$W^\top [q; k] = \begin{bmatrix} W_q \\ W_k \end{bmatrix}^\top \begin{bmatrix} q \\ k \end{bmatrix} = W_q^\top q + W_k^\top k$$
 #
 # So set additive's $W$ and $U$ one above the other, and give the result to "concat". Here are five scores of the same four queries and keys, after the softmax. The fifth is additive without its tanh.
+#
+# <!-- slide: The third map is the fourth
+# ![]
+# So two scores are left of four: **dot** and **additive**, the two of Section 3.2.1. -->
 
 # %%
 rng = np.random.default_rng(0)
@@ -134,6 +165,11 @@ fig
 # %% [markdown]
 # ## 12.4 Why does additive attention need no scale?
 #
+# <!-- slide:
+# Tanh is bounded, and $v$ starts small enough.
+# For $q$ and $k$ with entries of variance 1, the matrices are drawn so that the sum inside the tanh has variance 1 as well. $v$ has $d_a$ entries of variance $1/d_a$ and mean 0, and they are independent, so the terms of the sum have no covariance:\
+# $$\mathrm{Var}(\mathrm{score}) = \sum_{a=1}^{d_a} \mathrm{Var}(v_a)\, \mathbb{E}[\tanh^2 z] = d_a \cdot \frac{1}{d_a} \cdot \mathbb{E}[\tanh^2 z] = \mathbb{E}[\tanh^2 z], \qquad z \sim N(0, 1)$$ -->
+#
 # Tanh is bounded, and $v$ starts small enough. For $q$ and $k$ with entries of
 # variance 1, the matrices are drawn so that the sum inside the tanh has variance 1 as well. $v$ has $d_a$ entries of variance
 # $1/d_a$ and mean 0, and they are independent, so the terms of the sum have no covariance:
@@ -157,6 +193,10 @@ for name, values in variance.items():
     print(f"{name:16}", *(f"{value:8.2f}" for value in values))
 
 # %% [markdown]
+# <!-- answer:
+# [print]
+# Whatever training does to $W$ and $U$ later, the bound $|\mathrm{score}| \le \sum_a |v_a|$ stays. It has a price: far out, where the landscape is flat, nearly no gradient comes through the tanh. -->
+#
 # Whatever training does to $W$ and $U$ later, the bound $|\mathrm{score}| \le \sum_a |v_a|$ stays. It has a price: far out, where the landscape is flat, nearly no gradient comes through the tanh.
 #
 # ## 12.5 What it costs
@@ -180,10 +220,18 @@ hidden, weights = additive_cache.score.pair_tanh.hidden, additive_cache.weights
 print("hidden", hidden.shape, " weights", weights.shape)
 
 # %% [markdown]
+# <!-- answer: The dot product keeps one number for each pair, the weight
+# [print]
+# Its products $q_a k_a$ are summed up inside the matrix product and never stored. -->
+#
 # The dot product keeps one number for each pair, the weight. Its products $q_a k_a$ are summed up inside the matrix
 # product and never stored.
 #
 # The experiment `additive_cost` measures forward and backward, additive over dot:
+#
+# <!-- slide: For 64 tokens of width 256 additive attention takes more than 50 times as many bytes
+# ![]
+# (On the dotted line both would cost the same.) -->
 
 # %%
 cost = ADDITIVE_COST.run(n=(16, 32, 64, 128), d_k=(4, 16, 64, 256), repeats=5)
@@ -227,7 +275,16 @@ ax.legend()
 ax.figure
 
 # %% [markdown]
+# <!-- answer: Without its scale the dot product learns most slowly
+# ![]
+# Do not read an order of the other four from one seed: concat and additive are the same function, and a head with "general" can compute what one with "scaled dot" can. -->
+#
 # Without its scale the dot product learns most slowly. Do not read an order of the other four from one seed: concat and additive are the same function, and a head with "general" can compute what one with "scaled dot" can. The experiment `additive` trains three scores with five seeds at each width:
+#
+# <!-- slide:
+# The experiment `additive` trains three scores with five seeds at each width:\
+# ![]
+# The wider the heads, the further the dot product without its scale falls behind, as Section 3.2.1 says. -->
 
 # %%
 if Path("../figures/additive.json").exists():                          # what the whole experiment found
@@ -247,6 +304,17 @@ ax.figure
 # The wider the heads, the further the dot product without its scale falls behind, as Section 3.2.1 says. So on this small task the paper's choice is as good as additive attention, and it costs one matrix product and one division.
 #
 # ## 12.7 A score of your own
+#
+# <!-- slide:
+# Let closeness count: the nearer a key lies to the query, the better it answers.
+# Multiply out:\
+# $$\mathrm{score}(q, k) = -\frac{\lVert q - k \rVert^2}{2 \sqrt{d_k}} = \frac{q \cdot k}{\sqrt{d_k}} - \frac{\lVert k \rVert^2}{2 \sqrt{d_k}} - \frac{\lVert q \rVert^2}{2 \sqrt{d_k}}$$ -->
+#
+# <!-- slide:
+# The last term is the same for all keys, and the softmax does not see it. What is new against the paper's score is the middle one: a long key pays for its length. (Kim et al., 2021, studied such a score.)\
+# **Forward.** Square with `Q * Q`, not with `abs`: the gradient check sends complex numbers through the forward (Lesson 4.5), and $|z|^2$ has no complex derivative.\
+# **Backward.** For the score $s_{ij}$ of one pair $\partial s_{ij} / \partial q_i = (k_j - q_i) / \sqrt{d_k}$, and for $k_j$ the same with the other sign. Query $i$ is in the scores of all keys, and key $j$ in those of all queries, so sum up. With $g_{ij} = \mathrm{grad\_scores}_{ij} / \sqrt{d_k}$\
+# $$\mathrm{grad\_Q}_i = \sum_j g_{ij} K_j - \Big(\sum_j g_{ij}\Big) Q_i, \qquad \mathrm{grad\_K}_j = \sum_i g_{ij} Q_i - \Big(\sum_i g_{ij}\Big) K_j$$ -->
 #
 # Let closeness count: the nearer a key lies to the query, the better it answers. Multiply out:
 #
@@ -281,8 +349,13 @@ class DistanceScore(Module):
 
 # %% [markdown]
 # Somebody in a hurry forgot the second term of `grad_Q`. **Check** both scores alone.
+#
+# <!-- slide:
+# Somebody in a hurry forgot the second term of `grad_Q`. **Check** both scores alone.\
+# [code]
+# [print] -->
 
-# %%
+# %% show=[1, 2, 3, 4, 6, 7]
 class Hurried(DistanceScore):
     def backward(self, grad_scores, cache):
         _, grad_K = super().backward(grad_scores, cache)
@@ -308,12 +381,21 @@ in_attention = check_gradients(scoring.ScoredAttention(Hurried()), Q, K, V)
 print("passes:", bool(in_attention))
 
 # %% [markdown]
+# <!-- answer:
+# [print]
+# The check is right: the rows of the softmax's gradient sum to zero (Lesson 4.4), so $\sum_j g_{ij} = 0$ and the forgotten term vanishes. Still, check a layer by itself: without a softmax above, the hurried one is wrong. -->
+#
 # The check is right: the rows of the softmax's gradient sum to zero (Lesson 4.4), so
 # $\sum_j g_{ij} = 0$ and the forgotten term vanishes. Still, check a layer by itself: without a softmax above, the hurried one is wrong.
 #
 # **Plug it in.** A factory takes `h`, `d_k`, `d_v` and `rng`.
+#
+# <!-- slide: It learns to copy
+# A factory takes `h`, `d_k`, `d_v` and `rng`.\
+# [code]
+# [print] -->
 
-# %%
+# %% show=[1, 2, 4]
 def distance_attention(h, d_k, d_v, rng):
     return scoring.ScoredAttention(DistanceScore())
 

@@ -42,6 +42,9 @@ from aiayn_np.variants.recurrent import RNN
 
 # %% [markdown]
 # Before 2017 a recurrent network stood where Figure 1 has attention. Four layers read the same 24 tokens. Change the first token: by how much does the last output of each move?
+#
+# <!-- slide:
+# Before 2017 a recurrent network stood where Figure 1 has attention. Four layers read the same 24 tokens. Change the first token: by how much does the last output of each move? -->
 
 # %%
 rng = np.random.default_rng(0)
@@ -60,13 +63,32 @@ for name, layer in layers.items():
     print(f"{name:15} {np.abs(moved[-1]).max():.0e}")
 
 # %% [markdown]
+# <!-- slide: Two layers do not notice at all, the recurrent one hardly, and self-attention does
+# [print] -->
+#
 # Two layers do not notice at all, the recurrent one hardly, and self-attention does.
+#
+# <!-- slide:
+# ![] -->
 
 # %%
 figure_1("self_attention")
 
 # %% [markdown]
 # ## 13.1 Four layers that do the same job
+#
+# <!-- slide:
+# A layer of an encoder turns $n$ vectors of width $d$ into $n$ vectors of width $d$, each of which may know something of the others. Section 4 compares four kinds: self-attention (all look at all), restricted (each looks at $r$ neighbours), a recurrent layer, and a convolution.
+# - A **recurrent** layer (RNN) passes a state on, from each token to the next: $h_t = \tanh(x_t W + h_{t-1} U + b)$. The state $h_t$ is its output.\
+# - A **convolution** adds up a window of $k$ tokens, each times a matrix of its own: $y_t = \sum_j x_{t+j} W_j + b$. -->
+#
+# <!-- slide:
+# The letters are those of Table 1: $n$ is the number of tokens ($T$ elsewhere), $d$ is $d_\text{model}$, and $k$ is no key.\
+# **Count on paper.** A product of $(a, b)$ and $(b, c)$ takes $a\,b\,c$ multiply-adds.\
+# - self-attention: $QK^\top$ is $(n, d)(d, n)$, and weights times $V$ is $(n, n)(n, d)$: together $2 n^2 d$\
+# - restricted: the same for $r$ keys instead of $n$: $2 r n d$\
+# - recurrent: $x W$ is $(n, d)(d, d)$, and $h\,U$ is $(1, d)(d, d)$, $n$ times: $2 n d^2$\
+# - convolution: $k$ products $(n, d)(d, d)$: $k n d^2$ -->
 #
 # A layer of an encoder turns $n$ vectors of width $d$ into $n$ vectors of width $d$, each of which may know something of the
 # others. Section 4 compares four kinds: self-attention (all look at all), restricted (each looks at
@@ -85,8 +107,14 @@ figure_1("self_attention")
 # - convolution: $k$ products $(n, d)(d, d)$: $k n d^2$
 #
 # **Count for real.** `count` adds up the multiply-adds of each product of matrices in a layer.
+#
+# <!-- slide: The formulas are exact
+# `count` adds up the multiply-adds of each product of matrices in a layer.\
+# [code]
+# [print]
+# Table 1 drops the factors 2. -->
 
-# %%
+# %% show=[1, 2, 3]
 formula = {"self-attention": lambda n, d: 2 * n**2 * d, "restricted": lambda n, d: 2 * r * n * d,
            "recurrent": lambda n, d: 2 * n * d**2, "convolution": lambda n, d: k * n * d**2}
 counted = {name: count(layer, *inputs(layer, x))[1] for name, layer in layers.items()}
@@ -116,6 +144,10 @@ ax.legend()
 ax.figure
 
 # %% [markdown]
+# <!-- answer: Nearly every sentence is shorter than 512 tokens, as Section 4 says
+# ![]
+# At $n = d$, the dotted line, the two are equal. -->
+#
 # Nearly every sentence is shorter than 512 tokens, as Section 4 says. At $n = d$, the dotted line, the two are equal.
 #
 # Table 1 leaves out the four projections of multi-head attention. They take $4 n d^2$, twice the whole RNN. So fewer multiply-adds are not the reason to take attention. Lesson 13.4 shows the reason.
@@ -123,6 +155,10 @@ ax.figure
 # ## 13.2 Does the clock agree?
 #
 # Ask the clock: one forward pass of each layer, $d = 256$, with one thread.
+#
+# <!-- slide: Self-attention has the steepest line, as counted
+# ![]
+# At $n = d$, the dotted line, it has as many multiply-adds as recurrence, and is faster: the steps of a recurrence wait for one another. -->
 
 # %%
 timed, milliseconds = (64, 128, 256, 512, 1024, 2048), {}
@@ -142,6 +178,13 @@ ax.figure
 # Self-attention has the steepest line, as counted. At $n = d$, the dotted line, it has as many multiply-adds as recurrence, and is faster: the steps of a recurrence wait for one another.
 #
 # ## 13.3 Memory: the map
+#
+# <!-- slide:
+# Self-attention has another square: the map, $(n, n)$ for every head, kept for the backward pass.\
+# For 8192 tokens and 8 heads in float32 the maps of one layer take $8 \cdot 8192^2 \cdot 4$ bytes, more than 2 GB.
+# Two ways out:\
+# - `LocalAttention(radius)` is the paper's restricted self-attention. It computes nothing outside a band. That is another function.\
+# - `MemoryEfficientAttention(block)` computes *everything*, but only `block` keys at a time, and again in the backward pass (Rabe and Staats, 2021; on graphics processors FlashAttention: Dao et al., 2022). -->
 #
 # Self-attention has another square: the map, $(n, n)$ for every head, kept for the backward pass.
 #
@@ -180,6 +223,10 @@ for name in kinds:
     print(f"{name:17} 512 tokens {small[name]:5.1f} MB, 2048 tokens {large[name]:5.1f} MB")
 
 # %% [markdown]
+# <!-- answer:
+# [print]
+# Memory-efficient attention is the same function, and never has the map in memory as a whole. It still does all $n^2 d$ multiply-adds, and some twice: it saves memory, not work. Local attention saves both, and cannot look far. -->
+#
 # Memory-efficient attention is the same function, and never has the map in memory as a whole. It still does all $n^2 d$ multiply-adds, and some twice: it saves
 # memory, not work. Local attention saves both, and cannot look far.
 
@@ -214,12 +261,22 @@ for name, equal in zip(kinds_tried, works):
     print(f"{name:15} two halves = the whole: {equal}")
 
 # %% [markdown]
+# <!-- answer:
+# [print]
+# In the RNN the second worker lacks the last state of the first one: $h_t$ needs $h_{t-1}$, which needs $h_{t-2}$, and so on. -->
+#
 # In the RNN the second worker lacks the last state of the first one: $h_t$ needs $h_{t-1}$, which needs $h_{t-2}$, and so on.
 #
 # Table 1 calls this *sequential operations*. `count` tells the longest chain of matrix products in which
 # each needs the result of the one before.
+#
+# <!-- slide: Self-attention has a chain of two, the scores and then the output at any length
+# Table 1 calls this *sequential operations*. `count` tells the longest chain of matrix products in which each needs the result of the one before.\
+# [code]
+# [print]
+# The convolution has a chain of one. The RNN has $n + 1$: $xW$, and then a product with $U$ for each step. -->
 
-# %%
+# %% show=[1, 2, 3]
 longer = rng.standard_normal((48, d))                                  # (n, d)
 chains = {name: [count(layer, *inputs(layer, data))[0] for data in (x, longer)]
           for name, layer in layers.items()}
@@ -281,11 +338,20 @@ for name, path in paths.items():
     print(f"{name:19} distance 1: {path[0]}   4: {path[1]}   13: {path[2]:2}   26: {path[3]:2}")
 
 # %% [markdown]
+# <!-- answer: Restricted attention with $r = 9$ needs 7 layers, self-attention always one
+# [print]
+# From end to end a convolution needs about $2n / (k - 1)$ layers and restricted attention $2n / (r - 1)$; Table 1 drops the constants and keeps $n / r$. -->
+#
 # Restricted attention with $r = 9$ needs 7 layers, self-attention always one. From end to end a convolution needs about $2n / (k - 1)$ layers and restricted attention $2n / (r - 1)$; Table 1 drops the constants and keeps $n / r$.
 #
 # For convolutions Table 1 says $\log_k n$, not $n / k$. That is for *dilated* ones, whose taps stand 1, then $k$, then $k^2$ places apart: with three layers of $k = 3$ the middle output hears all 27 tokens, and $\log_3 27 = 3$.
 #
 # The picture shows who hears whom: dark cells are exact zeros.
+#
+# <!-- slide: The RNN hears everything before it, in one layer
+# The picture shows who hears whom: dark cells are exact zeros.\
+# ![]
+# So is its path as short as that of self-attention? -->
 
 # %%
 shown = [("convolution, k = 3", 1), ("convolution, k = 3", 4), ("convolution, k = 3", 13),
@@ -309,6 +375,10 @@ fig
 # ## 13.6 Table 1, measured
 #
 # Each layer has two lines: what the paper says, and what we measured. The exponents are of the time, from the experiment `complexity`. The paper writes 1 for our chain of 2, and $n$ for our 25, since it drops constants.
+#
+# <!-- slide: Only the RNN has to wait, and only self-attention without restriction has a path of one
+# Each layer has two lines: what the paper says, and what we measured. The exponents are of the time, from the experiment `complexity`. The paper writes 1 for our chain of 2, and $n$ for our 25, since it drops constants.
+# [print] -->
 
 # %%
 paper = {"self-attention": ("n² d", "1", "1"), "restricted": ("r n d", "1", "n / r"),

@@ -53,8 +53,14 @@ from aiayn_np.text.vocabulary import Vocabulary
 
 # %% [markdown]
 # A dictionary translates word by word. Try it on *zwei hundert drei und fünfzig*, which is two hundred and fifty-three:
+#
+# <!-- slide: Each word is right, and the line is wrong: German says the unit before the tens
+# A dictionary translates word by word.\
+# Try it on *zwei hundert drei und fünfzig*, which is two hundred and fifty-three:\
+# [code]
+# [print] -->
 
-# %%
+# %% show=[1, 2]
 dictionary = {"zwei": "two", "hundert": "hundred", "drei": "three", "und": "and", "fünfzig": "fifty"}
 german = "zwei hundert drei und fünfzig"
 print(*(dictionary[word] for word in german.split()))
@@ -67,8 +73,13 @@ print(*(dictionary[word] for word in german.split()))
 # ## 14.1 Pairs of lines
 #
 # The corpus is tiny: numbers below a million, in German and in English words. We train on the first of its three lists, choose on the second, and the third says how good the choice is.
+#
+# <!-- slide: No number is in two lists, or we would test memory
+# The corpus is tiny: numbers below a million, in German and in English words. We train on the first of its three lists, choose on the second, and the third says how good the choice is.\
+# [code]
+# [print] -->
 
-# %%
+# %% show=[1]
 numbers = number_words()
 for german, english in numbers.test[:5]:
     print(f"{german:46} {english}")
@@ -99,18 +110,31 @@ for word, count in Counter(" ".join(lines).split()).items():
 print(neighbours.most_common(5))
 
 # %% [markdown]
+# <!-- answer: So `nd` becomes the first piece
+# [print] -->
+#
 # So `nd` becomes the first piece.
 #
 # SentencePiece goes on from there. Here `_` begins a word.
+#
+# <!-- slide:
+# SentencePiece goes on from there. Here `_` begins a word.\
+# [code]
+# [print] -->
 
-# %%
+# %% show=[1]
 vocabulary = Vocabulary.train(lines, 200)
 print(vocabulary.pieces(range(4, 16)))                                 # ids 0 to 3 are special
 
 # %% [markdown]
 # How many pieces there are decides what a token is:
+#
+# <!-- slide: With 200 pieces each German word is a token, so the rows and columns of a map are words
+# How many pieces there are decides what a token is:\
+# [code]
+# [print] -->
 
-# %%
+# %% show=[1, 2, 3, 4, 5]
 def pieces_of(size, write=str):
     """A test line in pieces of a vocabulary of this size; `write` changes the German first."""
     lines = [line for german, english in numbers.training for line in (write(german), english)]
@@ -140,13 +164,21 @@ for size, pieces in joined.items():
     print(f"{size:4} {pieces}")
 
 # %% [markdown]
+# <!-- answer: *undfünfzig* is a good code but no word
+# [print] -->
+#
 # *undfünfzig* is a good code but no word.
 #
 # ## 14.3 Batches of similar length
 #
 # Lines of a batch are padded to the longest of them (Lesson 5). The paper puts pairs of similar length together (Section 5.1).
+#
+# <!-- slide:
+# Lines of a batch are padded to the longest of them (Lesson 5). The paper puts pairs of similar length together (Section 5.1).\
+# [code]
+# [print] -->
 
-# %%
+# %% show=[1, 2, 3, 4, 5]
 ids = list(zip(*(vocabulary.encode(side) for side in zip(*numbers.training))))
 batches = Batches(ids, 1000, seed=0)                                   # at most 1000 positions a side
 order = np.random.default_rng(0).permutation(len(ids))
@@ -182,11 +214,18 @@ for ax, (title, rows) in zip(fig.subplots(1, 2, sharex=True), hundred.items()):
 fig
 
 # %% [markdown]
+# <!-- answer: By length it is hardly one position in thirty
+# ![] -->
+#
 # By length it is hardly one position in thirty.
 #
 # ## 14.4 Training
 #
 # The model has one layer on each side, $d_\mathrm{model} = 64$, four heads. The loop is that of Lesson 10. An **epoch** is one pass over all training pairs. Watch the column `exact`, for 200 numbers of the validation. (`loss` is without smoothing.)
+#
+# <!-- slide:
+# The model has one layer on each side, $d_\mathrm{model} = 64$, four heads. The loop is that of Lesson 10. An **epoch** is one pass over all training pairs. Watch the column `exact`, for 200 numbers of the validation. (`loss` is without smoothing.)
+# [print] -->
 
 # %%
 folder = tempfile.TemporaryDirectory()
@@ -221,6 +260,10 @@ for ax, label, y in zip(fig.subplots(1, 2), ("loss, nats per token", "exact, sha
 fig
 
 # %% [markdown]
+# <!-- slide:
+# ![]
+# After three epochs four fifths of these are right, from the sixth on nearly all (it falls once on the way). -->
+#
 # After three epochs four fifths of these are right, from the sixth on nearly all (it falls once on the way).
 #
 # The test waits: who stops where the test looks best has used it for training.
@@ -234,6 +277,8 @@ fig
 # > - About 92 → One wrong word leaves most runs of words right. <!-- true: 90 < scores["after 3 epochs"][1] < 97 -->
 # > - About 77 → BLEU counts runs of words, not whole numbers.
 # > - About 60 → A wrong word spoils up to four runs of four words, but a number has many other runs.
+# >
+# > <!-- given: The paper measures BLEU (Papineni et al., 2002), from 0 to 100: which share of a translation's runs of one, two, three and four words stands in the reference, too? The four shares are multiplied, and BLEU is the fourth root of the product, times 100. (Too short a translation loses.) -->
 
 # %%
 trained = run.trained()                                                # averaged (Section 6.1)
@@ -245,7 +290,14 @@ for name, chosen in (("untrained", untrained), ("after 3 epochs", young), ("at t
     print(f"{name:15} {share:6.1%} {scores[name][1]:7.1f}")
 
 # %% [markdown]
+# <!-- answer: And yet nearly a quarter of the numbers is wrong
+# [print] -->
+#
 # And yet nearly a quarter of the numbers is wrong. Take the four shares of the model after 3 epochs by hand, and look at some of its mistakes:
+#
+# <!-- slide:
+# Take the four shares of the model after 3 epochs by hand, and look at some of its mistakes:\
+# [print] -->
 
 # %%
 def runs(line, n):
@@ -266,6 +318,11 @@ for source, got, reference in wrong[:3]:
 # ## 14.6 A map of a translation
 #
 # A row has read one word and writes the next (Lesson 11.2).
+#
+# <!-- slide: Go down the rows of head 1; rings mark a turn of the order
+# A row has read one word and writes the next (Lesson 11.2).\
+# ![]
+# For "twenty", the hyphen and "three" it looks at *zwanzig*, *und*, *drei*: backwards. -->
 
 # %%
 text, english = next(pair for pair in numbers.validation if pair[0].split().count("und") == 2)
@@ -281,7 +338,7 @@ fig
 # Go down the rows of head 1; rings mark a turn of the order. For "twenty", the hyphen and "three" it looks at *zwanzig*, *und*, *drei*: backwards. Then come *tausend*
 # and *vier*, and for "fifty", the hyphen and "two" it turns back again. For the comma, "hundred", "and" and the end it looks elsewhere.
 #
-# Ask such a model your own numbers: [the number words with head 1](../docs/live/number_words.html#src=vier+hundert+sieben+und+zwanzig&kind=cross&layer=0&head=0&query=3&key=4). `python docs/make_live_pages.py` makes the page.
+# Ask such a model your own numbers: [the number words with head 1](../docs/live/number_words.html#src=vier+hundert+sieben+und+zwanzig&kind=cross&layer=0&head=0&query=3&key=4)<!-- else: (README.md says how to get this page) -->.<!-- repository only --> `python docs/make_live_pages.py` makes the page.<!-- end -->
 #
 # ## 14.7 For the keen: how crossing is counted
 #
@@ -309,6 +366,12 @@ def crossing(model, pairs):
 # %% [markdown]
 # ## 14.8 Crossing, measured
 #
+# <!-- slide:
+# Where German has `unit und tens` and English `tens - unit`:
+# - the row of the tens peaks on the German tens, **behind** *und*;\
+# - the row of the unit peaks on the German unit, **before** it;\
+# - so the two **cross**: the row that is written first looks at a later word. -->
+#
 # Where German has `unit und tens` and English `tens - unit`:
 #
 # - the row of the tens peaks on the German tens, **behind** *und*;
@@ -316,8 +379,13 @@ def crossing(model, pairs):
 # - so the two **cross**: the row that is written first looks at a later word.
 #
 # As a control, take two words that do *not* change their order: `tausend` and the word before it, as in `zwanzig tausend`, `twenty thousand`. Count for each head, on the validation numbers.
+#
+# <!-- slide: Head 1 is right for tens and units, and no other head is
+# As a control, take two words that do *not* change their order: `tausend` and the word before it, as in `zwanzig tausend`, `twenty thousand`. Count for each head, on the validation numbers.\
+# [code]
+# [print] -->
 
-# %%
+# %% show=[1]
 on_validation = crossing(trained, numbers.validation)
 print(f"{'validation':10}", *(f"{name:>11}" for name in ("tens right", "unit right", "crossed")))
 for label, row in zip(("head 1", "head 2", "head 3", "head 4"), on_validation["inverted"]):
@@ -352,6 +420,10 @@ ax.legend(("trained", "untrained"))
 fig
 
 # %% [markdown]
+# <!-- answer:
+# ![]
+# The trained head crosses for every inverted pair and for no ordered one, though it mostly finds both words there, too. -->
+#
 # The trained head crosses for every inverted pair and for no ordered one, though it mostly finds both words there, too. Untrained, it crosses in 31 and in 21 of 100. And the data
 # had no alignment, only pairs of lines. Bahdanau et al. (2015) found the same for real sentences. It is not always this head: with other seeds it is another. Nothing here says that the model needs the head (Lesson 11.6).
 #

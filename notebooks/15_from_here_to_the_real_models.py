@@ -46,6 +46,10 @@ from aiayn_np.text.pictures import plot_words_training
 
 # %% [markdown]
 # In half a minute, a model of random numbers will write something that looks like a manual. It is the lit part of Figure 1: the right half, without a source, but with each norm before its sub-layer (Lesson 7.7) and learned positions.
+#
+# <!-- slide:
+# In half a minute, a model of random numbers will write something that looks like a manual. It is the lit part of Figure 1: the right half, without a source, but with each norm before its sub-layer (Lesson 7.7) and learned positions.\
+# ![] -->
 
 # %%
 figure_1("tgt_embedding", "tgt_positions", "decoder.self_attention", "decoder.add_norm_1",
@@ -55,6 +59,12 @@ figure_1("tgt_embedding", "tgt_positions", "decoder.self_attention", "decoder.ad
 # ## 15.1 A language model of your own
 #
 # The text is the help that comes with Python. SentencePiece learns at most 500 frequent pieces of words from it; these are the tokens. The model learns to guess the next token. The last tenth of the text is held back.
+#
+# <!-- slide: It writes words, quotes and line breaks of a manual, and no sense
+# The text is the help that comes with Python. SentencePiece learns at most 500 frequent pieces of words from it; these are the tokens. The model learns to guess the next token. The last tenth of the text is held back.\
+# [code]
+# [print]
+# (`temperature` divides the logits before the softmax.) -->
 
 # %%
 work = tempfile.TemporaryDirectory()
@@ -73,7 +83,7 @@ def write(text, steps=80):
 
 print("\nBEFORE", write("If a class "), sep="\n")
 
-# %%
+# %% show=[1, 2]
 run.history = list(run.train())
 model = run.trained()
 print("AFTER", write("If a class "), sep="\n")
@@ -82,6 +92,10 @@ print("AFTER", write("If a class "), sep="\n")
 # It writes words, quotes and line breaks of a manual, and no sense. (`temperature` divides the logits before the softmax.)
 #
 # How good is that? Count the nats that a character of the held-back text costs, and compare with three guesses without a model: all tokens alike; each as often as it occurs; each as often as it occurs *after the token just read*.
+#
+# <!-- slide: The model is better than all three
+# ![]
+# So it uses more than the token just read. -->
 
 # %%
 read, held = run.batches.ids, run.held_out.ids                         # (n,) tokens each
@@ -109,6 +123,10 @@ fig
 # A reader who sees a text for the second time knows how it goes on. Large language models do so, too, and Olsson et al. (2022) found the heads that do it. An **induction head** finds where the token just read stood before, and copies what followed it. In `6 3 1 5 2 8 6 3 ?` it reads `3`, finds the first `3`, and writes `1`.
 #
 # A manual has too many rules to see one head at work. So train a model of the same kind, two layers with four heads each, on such rows: a block of random symbols, again and again. Here is the map of the head that puts the most weight on what followed the same symbol. The rings are on what followed; below the white line the block begins again.
+#
+# <!-- slide: In this row the head is sure from the first ring on
+# The rings are on what followed; below the white line the block begins again.\
+# ![] -->
 
 # %%
 from aiayn_course.lab.claims import induction
@@ -159,11 +177,21 @@ ax.legend(loc="lower center")
 ax.figure
 
 # %% [markdown]
+# <!-- answer: Head 2 of layer 2 looks at the same place, too, and is hardly missed
+# ![]
+# So a head is judged by its *effect*. -->
+#
 # Head 2 of layer 2 looks at the same place, too, and is hardly missed. So a head is judged by its *effect*. In layer 1 (circles) every head is missed, head 1 the most. Olsson et al. found in such models why: there a head looks one place back and so marks each symbol with the one before it, and the induction head looks for this mark. In ours all four heads share this work: while the block is new, each puts a third to a half of its weight one place back.
 #
 # One model is one sample. The experiment `induction` has trained five of two layers and five of one:
+#
+# <!-- slide: Two layers copy nearly everything, with every seed
+# One model is one sample. The experiment `induction` has trained five of two layers and five of one:\
+# [code]
+# [print]
+# One layer did not learn it with any. -->
 
-# %%
+# %% show=[1, 2, 3, 4]
 if Path("../figures/induction.json").exists():                         # the whole experiment
     ten = induction.INDUCTION.load("../figures")
 else:                                                                  # a small one
@@ -177,6 +205,10 @@ for name, copied in zip(("one layer", "two layers"), ten.copied):
 # ## 15.3 What was the symbol made of, and what did it need?
 #
 # From the head to the symbol that is written: what did each token give to it? Begin with one head, at one position that sees two tokens, and leave out the last norm. It adds $\sum_j w_j\, x_j W^V W^O$ to the model's vector. The logit of a symbol is the product of this vector with $e$, the symbol's row of $E$. Do it on paper with the numbers of the next cell.
+#
+# <!-- slide:
+# From the head to the symbol that is written: what did each token give to it? Begin with one head, at one position that sees two tokens, and leave out the last norm. It adds $\sum_j w_j\, x_j W^V W^O$ to the model's vector.\
+# The logit of a symbol is the product of this vector with $e$, the symbol's row of $E$. Do it on paper with the numbers of the next cell. -->
 
 # %%
 w, X = np.array([0.75, 0.25]), np.array([[1, 0], [0, 2]])              # (T,), (T, d_model)
@@ -186,9 +218,17 @@ print("each brings to e:", X @ W_VO @ e, "  times its weight:", of_each)
 print("their sum:", of_each.sum(), "  what the head adds:", w @ X @ W_VO @ e)
 
 # %% [markdown]
+# <!-- slide:
+# [print]
+# The 0.5 that the head adds to the logit is a sum: 1.5 from the first token, −1 from the second. It is linear in $x$ as long as the weights $w$ stay what they are. -->
+#
 # The 0.5 that the head adds to the logit is a sum: 1.5 from the first token, −1 from the second. It is linear in $x$ as long as the weights $w$ stay what they are.
 #
 # What a token gives is its **share**. The whole model can be split so, if three things are held as they were: the attention weights, the standard deviation of each norm, the zeros of each ReLU. Then every layer is linear, and a logit is a sum with one share for each token, plus biases. Ask the model of Lesson 15.2 about the `1` that it writes.
+#
+# <!-- slide: The `1` that it writes is made of the first `1`; together the others take a little away
+# ![]
+# Our head has brought most of it. -->
 
 # %%
 from aiayn_np.reading import replaced, shares
@@ -229,11 +269,33 @@ ax.legend()
 ax.figure
 
 # %% [markdown]
+# <!-- answer:
+# ![]
+# With the weights held, 0.2 of 8.7 nats is left: the first `3` said where to look, and so did the last one, which was just read, though less: replacing it costs 1.9. -->
+#
 # With the weights held, 0.2 of 8.7 nats is left: the first `3` said where to look, and so did the last one, which was just read, though less: replacing it costs 1.9. The first `1` is the other way round: its cost stays, since it was copied.
 #
 # A map says where a head looks, shares say what an output was made of, an experiment says what it needed. **Here is a place to stop**: the rest is about the models of others.
 #
 # ## 15.4 The real models: one table
+#
+# <!-- slide:
+# OPUS-MT (Tiedemann and Thottingal, 2020) is a thousand translators. GPT-2 (Radford et al., 2019) continues a text, BERT (Devlin et al., 2018) fills gaps, and Llama (Touvron et al., 2023) is a GPT with newer parts. -->
+#
+# <!-- slide:
+# All are Figure 1 with some of these parts:\
+# | name | what it is | who uses it | instead of |
+# |---|---|---|---|
+# | one half | the right half of Figure 1, without a source; or the left | GPT-2, Llama; BERT | both halves |
+# | pre-norm (Lesson 7.7) | $x + \mathrm{Sublayer}(\mathrm{Norm}(x))$ | GPT-2, Llama | the norm after the sum |
+# | RMS norm | $x$ over the root of the mean of $x^2$ | Llama | layer norm, which subtracts the mean first |
+# | GELU | $x\,\Phi(x)$; $\Phi(x)$: share of the standard normal distribution below $x$ | GPT-2, BERT | ReLU |
+# | SiLU | $x\,\sigma(x)$, with $\sigma(x) = 1 / (1 + e^{-x})$ | most of OPUS-MT | ReLU |
+# | SwiGLU | $\mathrm{SiLU}(x W) \odot x W'$: one product opens a gate for the other | Llama | $\mathrm{ReLU}(x W)$ |
+# | learned positions (Lesson 8.6) | a row for each position | GPT-2, BERT | sinusoids |
+# | rotary positions (Lesson 8.4) | $q$ and $k$ turned by their position | Llama | sinusoids |
+# | grouped-query attention (GQA) | groups of heads share keys and values | newer Llamas | keys and values for each head |
+# | biases | $x W + b$ | OPUS-MT, GPT-2, BERT | $x W$ in attention | -->
 #
 # OPUS-MT (Tiedemann and Thottingal, 2020) is a thousand translators. GPT-2 (Radford et al., 2019) continues a text, BERT (Devlin et al., 2018) fills gaps, and Llama (Touvron et al., 2023) is a GPT with newer parts. All are Figure 1 with some of these parts:
 #
@@ -251,6 +313,10 @@ ax.figure
 # | biases | $x W + b$ | OPUS-MT, GPT-2, BERT | $x W$ in attention |
 #
 # Three activations in one picture:
+#
+# <!-- slide: Far from 0 all three agree
+# ![]
+# GELU and SiLU have no corner, and dip below 0 first. -->
 
 # %%
 from aiayn_np import ReLU
@@ -278,6 +344,8 @@ ax.figure
 # > - By about 17 → So far apart they are if the factor √64 = 8 is lost.
 # > - By about 0 → The factor and the missing biases can be written as numbers. <!-- true: apart < 1e-3 -->
 # > - By about 1/20 → So far apart they are if the numbers are written with three digits only.
+# >
+# > <!-- given: Many trained models are kept on one site, Hugging Face, in folders of one form: `model.safetensors` holds the numbers, `config.json` sizes and options. **Neither file holds a program** (an old `pytorch_model.bin` may: do not open one that you do not trust). -->
 
 # %%
 from aiayn_np.interop.gpt2_format import save_gpt2
@@ -293,6 +361,10 @@ apart = np.abs(opened.model(rows) - model(rows)).max()
 print(f"largest difference of a logit {apart:.0e}")
 
 # %% [markdown]
+# <!-- answer: So your model is a GPT-2
+# [print]
+# The biases of attention were written as zeros. The factor 8 went into `wte` (it is a power of two, so nothing was rounded), the $E$ at the input, and the $E$ at the output is kept apart as `lm_head`. -->
+#
 # So your model is a GPT-2. The biases of attention were written as zeros. The factor 8 went into `wte` (it is a power of two, so nothing was rounded), the $E$ at the input, and the $E$ at the output is kept apart as `lm_head`. (A test opens such folders with Hugging Face's program, too, and gets the same logits.)
 #
 # The same way leads back: `aiayn-np import FOLDER --out runs/theirs` opens a downloaded GPT-2, BERT, OPUS-MT or Llama, and all that you did here can be done with it.

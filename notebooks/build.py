@@ -5,7 +5,8 @@
     python notebooks/build.py 01 03        some
     python notebooks/build.py find         exercises/find_the_bug, made in the same way
     python notebooks/build.py --text 01    only its text has changed: its outputs are kept
-    python notebooks/build.py --zh         the Chinese ones, with the outputs of the English ones
+    python notebooks/build.py --zh         the Chinese ones, with the outputs of the English ones;
+                                           git does not keep them
     python notebooks/build.py --zh --new 01    begin a Chinese source: the text is still English
 
 A source is a plain Python script in the "percent" format of jupytext. The notebook is made again
@@ -14,28 +15,18 @@ stderr. Cell numbers and metadata are the same on every machine. The kernel comp
 thread, so that what it prints does not depend on the number of cores. The first cell of a lesson
 installs the package where it is missing: from the address `Repository` under `[project.urls]` in
 pyproject.toml, if there is one.
-
-What only slides show is in the metadata of a notebook. `# %% show=[1, 3]` begins a cell of code of
-which a slide shows two lines; `show=[[1, 2], [4]]` has a click for each block, `show=[]` shows the
-result alone, and a cell with `show=false` is in no deck. Three kinds of paragraphs stand in a text:
-
-    <!-- slide: The title of a slide that has the text which follows -->
-
-    <!-- say: A note for the speaker, on the slide of the text before it -->
-
-    <!-- show: What this slide shows instead of the text before it,
-    a click for each line, or for a table; where ![] stands, the last picture -->
+lesson_marks.py says what the marks in a text mean.
 """
 
 import argparse
 import ast
 import os
-import re
 import sys
 import time
 from pathlib import Path
 
 import chinese
+import lesson_marks
 import predictions
 from needs import needed
 from repository import with_address
@@ -45,45 +36,15 @@ ONE_THREAD = {f"{library}_NUM_THREADS": "1" for library in ("OPENBLAS", "OMP", "
 FOLDER = Path(__file__).resolve().parent
 SOURCES = sorted(FOLDER.glob("[0-9][0-9]_*.py"))
 OTHERS = [FOLDER / "exercises" / "find_the_bug.py"]
-IN_CHINESE = [  # what is one folder further up for notebooks/zh, and what the first cell says
-    ('"../pyproject.toml"', '"../../pyproject.toml"'), ('".." if', '"../.." if'),
-    ('"../figures', '"../../figures'),
-    ("This lesson needs the package aiayn_np, and it is not installed.",
-     "这一课需要 aiayn_np 包，但它没有安装。"),
-    (" README.md, in this folder, says how to install it. Then start again.",
-     "怎样安装，见这个文件夹里的 README.md。安装以后重新开始。"),
-]
-ON_SLIDES = re.compile(r"<!-- (say|slide|show): (.*?) -->", re.DOTALL)
 METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
 }
 
 
-class Client(needed("nbclient").NotebookClient):
-    """A client that does not number the cells that check predictions."""
-
-    async def async_execute_cell(self, cell, *arguments, **options):
-        numbered = not predictions.is_check(cell)
-        await super().async_execute_cell(cell, *arguments, store_history=numbered, **options)
-        self.code_cells_executed -= not numbered
-
-
 def notebook_of(source):
     """The notebook of an English source, not executed."""
     return notebook_of_script(source.read_text(encoding="utf-8"))
-
-
-def chinese_notebook_of(source):
-    """The notebook of an English source with its Chinese text and its own outputs."""
-    english, ours = (path.read_text(encoding="utf-8") for path in (source, chinese.source(source)))
-    before = nbformat.read(source.with_suffix(".ipynb"), as_version=4)
-    notebook = with_outputs_of(before, notebook_of_script(chinese.translated(english, ours)))
-    for cell in notebook.cells:
-        if cell.cell_type == "code":
-            for there, here in IN_CHINESE:
-                cell["source"] = cell.source.replace(there, here)
-    return notebook
 
 
 def notebook_of_script(text):
@@ -96,28 +57,22 @@ def notebook_of_script(text):
     for i, cell in enumerate(notebook.cells):
         shown = {key: value for key, value in cell.metadata.items() if key == "show"}
         if cell.cell_type == "markdown":
-            cell["source"], shown = without_slides(cell.source)
+            cell["source"], shown = lesson_marks.text_cell(cell.source)
         cell["id"], cell["metadata"] = f"cell-{i}", nbformat.from_dict(shown)
         if "find_spec(\"aiayn_np\")" in cell.source:                       # nobody has to read it
             cell.metadata["jupyter"] = nbformat.from_dict({"source_hidden": True})
-        asked = cell.cell_type == "markdown" and predictions.prediction_of(cell.source)
-        if asked:
-            cell.metadata["prediction"] = nbformat.from_dict(asked)
-            cell["source"] = predictions.folded(cell.source)
     return notebook
 
 
-def without_slides(text):
-    """The text without what only slides show, and that as {"slides": [[paragraph, kind, words]]}."""
-    kept, found = [], []
-    for block in text.split("\n\n"):
-        mark = ON_SLIDES.fullmatch(block.strip())
-        if mark:
-            words = mark[2] if mark[1] == "show" else predictions.one_line(mark[2])
-            found.append([len(kept), mark[1], words])
-        else:
-            kept.append(block)
-    return "\n\n".join(kept), {"slides": found} if found else {}
+def client():
+    """The class of nbclient that does not number the cells which check predictions."""
+    class Client(needed("nbclient").NotebookClient):
+        async def async_execute_cell(self, cell, *arguments, **options):
+            numbered = not predictions.is_check(cell)
+            await super().async_execute_cell(cell, *arguments, store_history=numbered, **options)
+            self.code_cells_executed -= not numbered
+
+    return Client
 
 
 def execute(notebook):
@@ -128,7 +83,7 @@ def execute(notebook):
     notebook.cells = predictions.with_checks(notebook)
     environment = {k: v for k, v in os.environ.items() if k != "MPLBACKEND"} | ONE_THREAD
     environment["AIAYN_LANG"] = "en"
-    Client(
+    client()(
         notebook, timeout=600, startup_timeout=600, kernel_name="python3", record_timing=False,
         coalesce_streams=True, extra_arguments=["--log-level=ERROR"],
         resources={"metadata": {"path": str(FOLDER)}},
@@ -188,12 +143,12 @@ def main_chinese(chosen, new=False):
         text = ours.read_text(encoding="utf-8")
         wrong = chinese.faults(english, text) + chinese.two_ways(text)
         found += [f"zh/{ours.name}: {line}" for line in wrong]
-        if not wrong:
-            nbformat.write(chinese_notebook_of(source), ours.with_suffix(".ipynb"))
     for page, english in chinese.pages().items() if not chosen else ():
         texts = [path.read_text(encoding="utf-8") for path in (english, page)]
         wrong = chinese.page_faults(*texts) + chinese.two_ways(texts[1])
         found += [f"{page.relative_to(FOLDER.parent)}: {line}" for line in wrong]
+    if not found:
+        chinese.write(chinese.CHINESE, chinese.DEEPER)
     return "\n".join(found)
 
 

@@ -14,13 +14,17 @@ import ast
 import functools
 import hashlib
 import io
+import json
 import re
+import sys
 import tokenize
 from collections import Counter
 from difflib import SequenceMatcher
 from itertools import zip_longest
 from pathlib import Path
 
+from lesson_marks import ON_SLIDES, text_cell
+from needs import needed
 from predictions import names_of, prediction_of
 
 FOLDER = Path(__file__).resolve().parent
@@ -33,6 +37,14 @@ KEPT = re.compile(  # as it is
 ONLY_CHINESE = r"[./]*docs/zh/(?:glossary|questions)\.md"  # pages that have no English one
 WORDS = re.compile(r"\\text\{[^{}]*\}")  # in a formula
 COMMENT = re.compile(r"(?m) +# .*$| --zh(?= )")  # in a block of code; and what asks for Chinese
+IN_CHINESE = [  # what the first cell says
+    ("This lesson needs the package aiayn_np, and it is not installed.",
+     "这一课需要 aiayn_np 包，但它没有安装。"),
+    (" README.md, in this folder, says how to install it. Then start again.",
+     "怎样安装，见这个文件夹里的 README.md。安装以后重新开始。"),
+]
+DEEPER = [('"../pyproject.toml"', '"../../pyproject.toml"'), ('".." if', '"../.." if'),
+          ('"../figures', '"../../figures')]  # in notebooks/zh
 UNSPACED = re.compile(rf"{HAN}[A-Za-z0-9]|[A-Za-z0-9]{HAN}")
 NARROW = re.compile(rf"{HAN}[,;:?!]|{HAN}\.(?=\s|$)")
 
@@ -99,6 +111,44 @@ def text_in_chinese(cell, found):
     return "\n".join([TEXT, *(f"# {line}".rstrip() for line in lines)]) + after
 
 
+def notebook_of(english, changes=()):
+    """The notebook of an English source with its Chinese text and the same outputs, as a dict.
+
+    changes : pairs of texts, of which the first becomes the second in code
+    """
+    notebook = json.loads(english.with_suffix(".ipynb").read_text(encoding="utf-8"))
+    script = translated(*(path.read_text(encoding="utf-8") for path in (english, source(english))))
+    texts = [words(cell) for cell in texts_of(script)]
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "markdown":
+            text, cell["metadata"] = text_cell(texts.pop(0))
+        else:
+            text = "".join(cell["source"])
+            for there, here in [*IN_CHINESE, *changes]:
+                text = text.replace(there, here)
+        cell["source"] = text.splitlines(keepends=True)
+    return notebook
+
+
+def read(lesson, language):
+    """The notebook of a lesson in a language, as nbformat gives it; `lesson` is the English one."""
+    if language == "en" or not source(lesson).is_file():               # a copy has one language
+        return nbformat().read(lesson, as_version=4)
+    return nbformat().reads(json.dumps(notebook_of(lesson.with_suffix(".py"))), as_version=4)
+
+
+def nbformat():
+    return needed("nbformat")
+
+
+def write(folder, changes=()):
+    """Write all Chinese notebooks into a folder. Nothing is run, and no package is needed."""
+    for english in sorted(FOLDER.glob("[0-9][0-9]_*.py")):
+        text = json.dumps(notebook_of(english, changes), indent=1, ensure_ascii=False) + "\n"
+        target = Path(folder) / english.with_suffix(".ipynb").name
+        target.write_text(text, encoding="utf-8", newline="\n")
+
+
 def code_in_chinese(cell, found):
     for theirs, ours in pairs(found):
         cell = cell.replace(theirs, ours)
@@ -118,7 +168,8 @@ def faults(english, chinese):
     texts = [(line, text) for line, text in ours if not line.startswith(CODE)]
     found = order_faults(theirs, [line for line, _ in texts])
     found += [f"{line}: {fault}" for line, text in texts if line in theirs
-              for fault in language_faults(theirs[line], text) + choice_faults(theirs[line], text)]
+              for fault in language_faults(*(ON_SLIDES.sub("", part) for part in (theirs[line], text)))
+              + choice_faults(theirs[line], text)]
     return found + (code_faults(english, dict(ours)) if len(ours) > len(texts) else [])
 
 
@@ -218,6 +269,7 @@ def kept_of(text):
     """
     links = [re.sub(r"(\.\./)+|student/zh/(?=find)|zh/|/zh$|\.zh\b|#.*", "", link)
              for link in re.findall(rf"\]\((?!{ONLY_CHINESE})([^)\s]+)", text)]
+    links = [re.sub(r"(\d\d_\w+)\.md$", r"\1.ipynb", link) for link in links]   # of the same lesson
     kept = [WORDS.sub(r"\\text{}", part) if part[0] == "$" else COMMENT.sub("", part)
             for part in KEPT.findall(text) if not part.startswith("```text")]
     return [re.sub(r"(\.\./)+", "", re.sub(r"\s+", " ", part)) for part in kept] + links
@@ -242,3 +294,7 @@ def avoided():
 def two_ways(text):
     """The renderings in a text that the glossary does not use: lines of text."""
     return [f"{no}: the glossary says {yes}" for no, yes in avoided().items() if no in text]
+
+
+if __name__ == "__main__":
+    write(sys.argv[1])

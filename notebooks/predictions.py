@@ -24,7 +24,6 @@ from html import escape
 
 from needs import needed
 
-nbformat = needed("nbformat")
 ASKS = r"\*\*(?:Predict\.|预测：)\*\* *"
 BLOCK = re.compile(rf"^> {ASKS}.*(?:\n>.*)*", re.MULTILINE)
 TRUE, GIVEN = (re.compile(rf"<!-- {word}: (.*?) -->", re.DOTALL) for word in ("true", "given"))
@@ -123,7 +122,7 @@ def check_of(prediction):
     letter = LETTERS[prediction["right"]]
     wrong = f"{prediction['question']} The cells do not measure {letter}."
     values = ", ".join(f"{name!r}: {name}" for name in names_of(prediction))
-    return nbformat.v4.new_code_cell(
+    return needed("nbformat").v4.new_code_cell(
         f"assert ({prediction['condition']}), {wrong!r}\n"
         "import json, numpy\n"
         f"print(json.dumps({{{values}}}, default=lambda x: numpy.round(x, 4).tolist()))",

@@ -14,10 +14,11 @@ import re
 from html import escape
 from pathlib import Path
 
+import chinese
 from needs import needed
 from predictions import answers_of, given
 
-nbformat, MarkdownIt = needed("nbformat"), needed("markdown_it").MarkdownIt
+MarkdownIt = needed("markdown_it").MarkdownIt
 dollarmath_plugin = needed("mdit_py_plugins.dollarmath").dollarmath_plugin
 FOLDER = Path(__file__).parent
 QUESTION = re.compile(r"\*\*(\d)\.\*\* (.*?)\n\n<details><summary>\w+</summary>\n\n(.*?)\n\n"
@@ -52,7 +53,7 @@ def tex(rows):
 
 def gift_text(markdown):
     """Markdown as HTML in one line, with GIFT's backslash before its control signs and itself."""
-    page = MarkdownIt().use(dollarmath_plugin, renderer=formula).render(markdown)
+    page = MarkdownIt().use(dollarmath_plugin, renderer=formula, double_inline=True).render(markdown)
     return re.sub(r"([\\~=#{}:])", r"\\\1", " ".join(page.split()))
 
 
@@ -84,8 +85,8 @@ if __name__ == "__main__":
     parser.add_argument("file", type=Path, help="such as quiz.gift")
     parser.add_argument("--zh", action="store_true", help="the Chinese lessons")
     arguments = parser.parse_args()
-    found = sorted((FOLDER / "zh" if arguments.zh else FOLDER).glob("[0-9][0-9]_*.ipynb"))
-    lessons = [nbformat.read(path, as_version=4) for path in found]
+    lessons = [chinese.read(path, "zh" if arguments.zh else "en")
+               for path in sorted(FOLDER.glob("[0-9][0-9]_*.ipynb"))]
     arguments.file.write_text(gift(lessons), encoding="utf-8")
     print(f"{arguments.file}: {sum(len(choices_of(lesson)) for lesson in lessons)} predictions,"
           f" {sum(len(questions_of(lesson)) for lesson in lessons)} questions")

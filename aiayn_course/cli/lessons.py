@@ -4,11 +4,14 @@ In the repository it has its place in `notebooks/` and `figures/`. A wheel holds
 `aiayn_np/_data`: setup.py copies it there.
 """
 
+import functools
 import importlib.util
 import json
 import posixpath
 import re
 import shlex
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -22,22 +25,19 @@ from .pages import MINUTES, PAGES, make_pages
 
 PACKAGE = Path(__file__).parents[1]
 REPOSITORY, DATA = PACKAGE.parent, PACKAGE / "_data"
-LESSON = re.compile(r"\d\d_\w+\.ipynb")
-CHINESE_SOURCE = re.compile(r"zh/(\d\d_\w+|find_the_bug)\.md$")
-LINK = re.compile(r"(?<!!)\[([^\[\]]*)\]\(([^()\s]+\.(?:md|py|ipynb|html))(?:#[^()\s]*)?\)")
-BEHIND = "How they are made|怎样生成|For teachers|给教师"  # headings of what students do not get
-FIGURES = "../figures"  # where a lesson looks for what whole experiments found
-LIVE = re.compile(r"(\.\./)+docs/live/")  # where a lesson looks for pages that run a model
-ABOUT = {"en": ["symbols.md"], "zh": ["symbols.md", "questions.md", "glossary.md"]}  # of docs
-LEADS_THERE = re.compile(r"\]\((?:\.\./)+(?:docs/(?:zh/)?(?=(?:symbols|questions|glossary)\.md)|"
-                         r"notebooks/(?:zh/)?(?=\d\d_))")  # what lies in the same folder
-OPENS = re.compile(r"\[([^\[\]]*)\]\((?:\.\./)+docs/live/[^()\s]*\)")
-MAKE = re.compile(r" ?(?:If the page is not there yet, |如果还没有这个页面，)?"
-                  r"`python docs/make_live_pages.py`[^.。]*[.。]")
-WITH_PAGES = {  # what stands behind the name of a page that is not made
-    "en": r"\1 (README.md says how to get this page)",
-    "zh": r"\1（怎样得到这个页面，见 README.md）",
+LESSON, A_LESSON = re.compile(r"\d\d_\w+\.ipynb"), re.compile(r"notebooks/(?:zh/)?(\d\d)_")
+SOURCE = re.compile(r"zh/(\d\d_\w+|find_the_bug)\.md|exercises/source/zh/.*")
+LINK = re.compile(r"(?<!!)\[([^\[\]]*)\]\(([^()\s#]+\.(?:md|py|ipynb|html))(#[^()\s]*)?\)"
+                  r"(?:<!-- else:(.*?) -->)?")
+CUT = r"<!-- (?:{}) -->.*?<!-- end -->"         # what a copy does not have, by its marks
+LEFT = re.compile(r"<!-- (?:teachers only|end) -->")
+REPOSITORY_ONLY, NOT_FOR_STUDENTS = "repository only", "repository only|teachers only"
+ABOUT = {  # what else lies in a copy
+    "en": ["LICENSE", "docs/symbols.md"],
+    "zh": ["LICENSE", "docs/zh/symbols.md", "docs/zh/questions.md", "docs/zh/glossary.md"],
 }
+STUDENTS = re.compile(r"(\d\d_\w+\.ipynb|README\.md|PROJECT\.md|exercises/(README\.md|find_the_bug"
+                      r"\.\w+|student/.+))")
 
 BESIDE = {  # what a lecturer does, so that students can install the package
     "en": "for students, put the package there too: {}",
@@ -85,9 +85,11 @@ def lessons_command(args):
 
 def exercises_command(args):
     """Write the exercises into a new folder, ready to open."""
-    found = notebooks_in(language_of(args))
-    files = below("exercises/", found) if args.teacher else student_exercises(found)
-    return write_out(self_contained(files), args.folder, language_of(args))
+    language = language_of(args)
+    places = {path: place.removeprefix("exercises/")
+              for path, place in places_of(args.teacher, language).items()
+              if place.startswith("exercises/")}
+    return write_out(copied(places, args.teacher, language), args.folder, language)
 
 
 def language_of(args):
@@ -103,16 +105,12 @@ def lesson_files(teacher: bool = False, language: str = "en",
 
     pages : whether the pages that run a model will lie beside them, in the folder live
     """
-    found = notebooks_in(language)
-    root = shipped("notebooks").parent
-    docs = root / "docs" / ("zh" if language == "zh" else "")
-    about = {name: (docs / name).read_bytes() for name in ABOUT[language]}
-    about["LICENSE"] = (root / "LICENSE").read_bytes()
-    figures = {f"figures/{path.name}": path.read_bytes()
-               for path in sorted(shipped("figures").glob("*.json"))}
-    there = [f"live/{name}.html" for name in PAGES] if pages else []
-    lessons = found if teacher else student_lessons(found, language)
-    return self_contained(lessons | about | figures, language, there)
+    places = places_of(teacher, language)
+    places |= {path: posixpath.basename(path) for path in ABOUT[language]}
+    places |= {name: name for path in sorted(shipped("figures").glob("*.json"))
+               for name in [f"figures/{path.name}"]}
+    live = {f"docs/live/{name}.html": f"live/{name}.html" for name in PAGES} if pages else {}
+    return copied(places, teacher, language, live)
 
 
 def shipped(name):
@@ -124,89 +122,90 @@ def shipped(name):
     raise UsageError(f"{name} did not come with this copy of the package: install its wheel")
 
 
-def notebooks():
-    """{path: bytes} of the folder `notebooks`."""
-    folder = shipped("notebooks")
-    paths = {path.relative_to(folder): path for path in sorted(folder.rglob("*.*"))}
-    return {name.as_posix(): path.read_bytes() for name, path in paths.items() if path.is_file()
-            and not any(part.startswith((".", "__")) for part in name.parts)}
+def places_of(teacher, language):
+    """{path in the repository: path in a copy} of what a copy has of the folder `notebooks`.
 
-
-def notebooks_in(language):
-    """The files of the folder `notebooks` in a language, each in the place of the English one.
-
-    A Chinese notebook is made from the English script; its text alone stays in the repository.
+    A Chinese file takes the place of the English one.
     """
-    files = notebooks()
-    chinese = {path: content for path, content in files.items() if "zh" in re.split("[/.]", path)}
-    english = {path: content for path, content in files.items() if path not in chinese}
-    if language == "en":
-        return english
-    for path, content in chinese.items():
-        if CHINESE_SOURCE.search(path):
+    folder, taken = shipped("notebooks"), {}
+    paths = [path.relative_to(folder).as_posix() for path in sorted(folder.rglob("*.*"))
+             if path.is_file()]
+    paths += [f"zh/{path}" for path in paths if LESSON.fullmatch(path)]      # they can be made
+    for path in sorted(set(paths), key=is_chinese):
+        hidden = any(part.startswith((".", "__")) for part in path.split("/"))
+        if hidden or (is_chinese(path) and language == "en") or SOURCE.fullmatch(path):
             continue
-        name = path.replace("zh/", "").replace(".zh.md", ".md")
-        if path.startswith("zh/"):                                     # one folder deeper
-            content = content.replace(b"](../", b"](").replace(b'"../..', b'"..')
-        english[name] = content.replace(b".zh.md", b".md")
-    return english
+        place = path.replace("zh/", "").replace(".zh.", ".")
+        if teacher or STUDENTS.fullmatch(place):
+            taken[place if teacher else place.replace("student/", "")] = f"notebooks/{path}"
+    return {path: place for place, path in taken.items()}
 
 
-def student_lessons(files, language="en"):
-    """What a student gets of the folder `notebooks`: lessons without outputs, no solutions."""
+def is_chinese(path):
+    """Whether a file of the folder `notebooks` is there for its Chinese."""
+    return "zh" in re.split("[/.]", path)
+
+
+def copied(places, teacher, language, live=()):
+    """{path in a copy: bytes}, with nothing in them that leads out of it.
+
+    places : {path in the repository: path in the copy}; those of `live` will be made
+    """
+    files, reach, root = {}, places | dict(live), shipped("notebooks").parent
+    reach |= {re.sub(r"ipynb$", "md", path): place for path, place in places.items()
+              if path.startswith("notebooks/zh/")}                     # a link leads to its text
+    with tempfile.TemporaryDirectory() as made:
+        for path, place in places.items():
+            chinese = path.startswith("notebooks/zh/") and path.endswith(".ipynb")
+            folder = chinese_lessons(made) if chinese else (root / path).parent
+            content = (folder / posixpath.basename(path)).read_bytes()
+            turn = functools.partial(edition, path=path, place=place, reach=reach, teacher=teacher)
+            files[place] = of_a_notebook(content, path, turn, teacher, language) if (
+                place.endswith(".ipynb")) else turn(content.decode()).encode()
+    return files
+
+
+def chinese_lessons(folder):
+    """The folder with the Chinese notebooks: a wheel has them; a copy of the repository has their
+    text, and makes them once in `folder`."""
+    if DATA.is_dir():
+        return DATA / "notebooks" / "zh"
+    if not any(Path(folder).iterdir()):
+        program = REPOSITORY / "notebooks" / "chinese.py"
+        subprocess.run([sys.executable, "-B", str(program), folder], check=True)
+    return Path(folder)
+
+
+def of_a_notebook(content, path, turn, teacher, language):
+    """The bytes of a notebook whose texts are turned; a lesson is that of students or teachers."""
     from ..exercises.editions import student_edition
 
-    lessons = {name: as_json(student_edition(json.loads(content), int(name[:2]), language))
-               for name, content in files.items() if LESSON.fullmatch(name)}
-    exercises = {f"exercises/{name}": content for name, content in student_exercises(files).items()}
-    pages = {"README.md": cover(files["README.md"]), "PROJECT.md": files["PROJECT.md"]}
-    return pages | lessons | exercises
-
-
-def cover(page):
-    """A page without its last sections, for which one needs a copy of the project."""
-    return re.split(f"(?m)^## (?:{BEHIND})$", page.decode())[0].encode()
-
-
-def student_exercises(files):
-    """What a student gets of the folder `notebooks/exercises`."""
-    page = re.sub(rb"\]\(student/(zh/)?", b"](", cover(files["exercises/README.md"]))
-    bugs = {name: files[f"exercises/{name}"] for name in ("find_the_bug.ipynb", "find_the_bug.py")}
-    return {"README.md": page} | bugs | below("exercises/student/", files)
-
-
-def below(folder, files):
-    """The files of a folder, by their path in it."""
-    return {name.removeprefix(folder): content for name, content in files.items()
-            if name.startswith(folder)}
-
-
-def as_json(notebook):
-    """A notebook as the bytes of its file."""
+    notebook = json.loads(content)
+    if (lesson := A_LESSON.match(path)) and not teacher:
+        notebook = student_edition(notebook, int(lesson[1]), language)
+    for cell in notebook["cells"]:
+        if cell["id"] != "exercises":                                  # it is of the copy
+            cell["source"] = turn("".join(cell["source"])).splitlines(keepends=True)
     return (json.dumps(notebook, indent=1, ensure_ascii=False) + "\n").encode()
 
 
-def self_contained(files, language="en", others=()):
-    """The files with nothing that leads out of their folder: results of experiments lie in it, and
-    a link to what is neither among them nor among the `others` becomes plain text."""
-    made, there = {}, {*files, *others}
-    for name, content in files.items():
-        text = LEADS_THERE.sub("](", content.decode())
-        if LESSON.fullmatch(name.replace(".py", ".ipynb")):
-            text = MAKE.sub("", text.replace(FIGURES, "figures"))
-            text = LIVE.sub("live/", text if others else OPENS.sub(WITH_PAGES[language], text))
-        made[name] = without_dead_links(text, posixpath.dirname(name), there).encode()
-    return made
+def edition(text, path, place, reach, teacher):
+    """A text as a copy has it: without what its marks keep out, and with links to what is there.
 
-
-def without_dead_links(text, folder, files):
-    """The text of a file in `folder`, whose links to what is not among the files are plain text."""
+    path, place : of its file, in the repository and in the copy
+    reach : {path in the repository: path in the copy} of what may be linked to
+    """
     def link(match):
-        label, target = match.groups()
-        there = posixpath.normpath(posixpath.join(folder, target)) in files
-        return match[0] if there or "//" in target else label
+        label, target, anchor, otherwise = match.groups(default="")
+        there = reach.get(posixpath.normpath(posixpath.join(posixpath.dirname(path), target)))
+        if "//" in target or there is None:
+            return match[0] if "//" in target else label + otherwise
+        label = label.replace(posixpath.basename(target), posixpath.basename(there))
+        return f"[{label}]({posixpath.relpath(there, posixpath.dirname(place) or '.')}{anchor})"
 
-    return LINK.sub(link, text)
+    cut = CUT.format(REPOSITORY_ONLY if teacher else NOT_FOR_STUDENTS)
+    text = LEFT.sub("", LINK.sub(link, re.sub(cut, "", text, flags=re.DOTALL)))
+    return text.replace("../figures", "figures") if A_LESSON.match(path) else text
 
 
 def write_out(files, path, language, pages=False):

@@ -123,7 +123,7 @@ def test_every_number_of_an_answer_is_printed_by_the_lesson_that_it_names(answer
     assert unmeasured(answer) == []
 
 
-WHERE = "\n→ [第 1.5 节](../../notebooks/zh/01_attention_is_a_soft_look_up.ipynb)"
+WHERE = "\n→ [第 1.5 节](../../notebooks/zh/01_attention_is_a_soft_look_up.md)"
 
 
 @pytest.mark.parametrize(("text", "found"), [

@@ -13,7 +13,8 @@ ROOT = Path(__file__).parents[2]
 NOT_SOURCE = {".git", ".venv", "build", "dist", "site", "runs", ".mypy_cache", ".ruff_cache",
               ".pytest_cache"}
 JUNK = ("aiayn_np/__pycache__/x.cpython-311.pyc", "notebooks/.ipynb_checkpoints/01_x.py",
-        "tests/helpers/__pycache__/y.pyc", "docs/pages/z.md", "docs/live/copy.html")
+        "tests/helpers/__pycache__/y.pyc", "docs/pages/z.md", "docs/live/copy.html",
+        "notebooks/zh/01_made_here.ipynb")
 
 
 def installed(package):

@@ -49,6 +49,7 @@ def test_the_wheel_is_light_and_carries_lessons_and_results(wheel):
     data = {name.removeprefix("aiayn_course/_data/") for name in names if "/_data/" in name}
     results = {f"figures/{path.name}" for path in ROOT.glob("figures/*.json")}
     lessons = {path.relative_to(ROOT).as_posix() for path in (ROOT / "notebooks").rglob("*.ipynb")}
+    lessons |= {f"notebooks/zh/{path.name}" for path in ROOT.glob("notebooks/[0-9][0-9]_*.ipynb")}
     about = {"LICENSE", "docs/symbols.md",
              *(f"docs/zh/{name}.md" for name in ("symbols", "questions", "glossary"))}
     assert results | lessons | about <= data

@@ -147,6 +147,13 @@ def test_the_first_lesson_runs_to_its_end(full):
     assert '"image/png"' in lesson.read_text(encoding="utf-8")
 
 
+def test_the_lessons_are_written_in_chinese(bare):
+    bare.command("lessons --zh chinese")
+    names = {path.name for path in (bare.folder / "chinese").glob("[0-9][0-9]_*.ipynb")}
+    assert names == {path.name for path in ROOT.glob("notebooks/[0-9][0-9]_*.ipynb")}
+    assert "第 1 课" in (bare.folder / "chinese" / min(names)).read_text(encoding="utf-8")
+
+
 def test_text_can_be_translated(full):
     source, target = write(full.folder, sentences(60), "pairs")
     train = ["train", "text", "--source", source, "--target", target, *SMALL, "--epochs", "1"]

@@ -16,6 +16,8 @@ def chinese(path):
     name = path.relative_to(ROOT).as_posix()
     places = [path.with_suffix(".zh.md"), path.parent / "zh" / path.name, path / "zh",
               path.parent / "student" / "zh" / path.name]
+    if path.suffix == ".ipynb":
+        places += [path.parent / "zh" / f"{path.stem}.md"]             # the text of a lesson
     places += [ROOT / "docs" / "zh" / name.removeprefix("docs/")] * name.startswith("docs/")
     return next((place for place in places if place.exists()), None)
 

@@ -16,6 +16,8 @@ pytest.importorskip("jupytext")
 pytest.importorskip("nbclient")
 
 import build  # noqa: E402
+import chinese  # noqa: E402
+import lesson_marks  # noqa: E402
 import minutes  # noqa: E402
 import prints  # noqa: E402
 import repository  # noqa: E402
@@ -54,8 +56,7 @@ def answers_in(edition, language):
 @pytest.mark.parametrize("language", ["en", "zh"])
 @lessons
 def test_after_a_prediction_every_answer_is_folded(path, language):
-    folder = path.parent / {"en": ".", "zh": "zh"}[language]
-    notebook = nbformat.read(folder / path.name, as_version=4)
+    notebook = chinese.read(path, language)
     answers = answers_in(student_edition(notebook, 0, language), language)
     opening = FOLD.format(WORDS[language][1], "@").split("@")[0]
     assert len(answers) >= 2
@@ -65,8 +66,7 @@ def test_after_a_prediction_every_answer_is_folded(path, language):
 @pytest.mark.parametrize("language", ["en", "zh"])
 @lessons
 def test_no_fold_hides_what_is_said_of_the_next_picture_or_cell(path, language):
-    folder = path.parent / {"en": ".", "zh": "zh"}[language]
-    notebook = nbformat.read(folder / path.name, as_version=4)
+    notebook = chinese.read(path, language)
     edition = student_edition(notebook, int(path.name[:2]), language)
     fold = re.escape(FOLD.format(WORDS[language][1], "@")).replace("@", "(.*?)")
     text = "\n".join(cell["source"] for cell in edition["cells"])
@@ -112,30 +112,21 @@ def test_a_deck_has_every_prediction_with_its_answer_and_notes(path):
     assert 10 <= len(headings) <= 50
     assert "<details>" not in text
     assert "**Predict.**" not in text
-    assert not any(slides.WORDS["en"].optional in heading for heading in headings)
+    assert not any(slides.WORDS["en"]["optional"] in heading for heading in headings)
     asked = [p for p in answers_of(LESSONS[path]).values() if p.question in text]
     assert text.count("::: choices") == text.count(".fragment .custom") == len(asked)
     assert text.count("<img ") >= 1
     assert all(choice in text and says in text for p in asked for choice, says in p.choices)
-    for slide in text.split("\n::::: page\n"):
-        programs = re.findall(r"```python\n(.*?)\n```", slide, re.DOTALL)
-        assert "\n".join(programs).count("\n") < slides.PROGRAM
 
 
-TAUGHT = [path for path in slides.LESSONS + slides.CHINESE
-          if path.name[:2] in ("01", "03", "04", "06", "10", "11")]
-
-
-@pytest.mark.parametrize("path", TAUGHT, ids=lambda path: f"{path.parent.name}-{path.stem}")
-def test_every_slide_says_its_point_and_every_result_has_a_note_of_its_own(path):
-    deck = slides.Deck(nbformat.read(path, as_version=4))
-    results = [slide for slide in deck.slides if isinstance(slide, slides.Result)]
-    assert len(results) > 10
-    assert [slide.title for slide in results if not slide.says] == []
-    for slide in deck.slides:
-        shown = slide.markdown()
-        assert shown.startswith("# <span") or "::: choices" in shown, shown[:200]
-        assert "::: notes\n" in shown, shown[:200]
+@pytest.mark.parametrize("language", ["en", "zh"])
+@lessons
+def test_every_slide_shows_something(path, language):
+    for slide in slides.Deck(chinese.read(path, language)).slides:
+        assert slide.show or slide.front, slide
+        assert ("[code]" in slide.show) <= bool(slide.code), slide
+        assert ("[print]" in slide.show) <= bool(slide.prints), slide
+        assert ("![]" in slide.show) <= bool(slide.pictures), slide
 
 
 def lesson(*cells):
@@ -155,11 +146,14 @@ def lesson(*cells):
 
 ASKED = """## 1.1 A?
 
-It is so, in short. First:
+It is so, in short.
 
+<!-- slide: Two things
+It is so, in short.
+First:\\
 $$x$$
-
-- one
+- one\\
+- two -->
 
 > **Predict.** How many?
 >
@@ -173,33 +167,46 @@ $$x$$
 WIDE, TALL = (b64encode(bytes(16) + struct.pack(">II", width, 100)).decode() for width in (221, 99))
 
 
-def test_a_section_gives_its_ideas_then_its_prediction_then_its_other_pictures():
+def test_the_marks_of_a_lesson_and_its_predictions_make_the_slides():
     cells = (ASKED, f"%w [0.25 -1.]%png {TALL}",
-             "It is two, as 1.5 says. It is drawn: the picture.", f"%png {WIDE}",
-             "## 1.2 For the keen: B\n\n$$y$$", "## 1.3 C", f"%png {TALL}",
-             "## 1.4 D\n\nA loop. Run it.", "%1")
-    ideas, asks, answer, more, third, loop = slides.Deck(lesson(*cells)).slides
-    assert ideas.parts == ["It is so, in short.", "First:\n\n$$x$$", "- one"]
-    assert "The section takes 3 minutes." in ideas.notes
-    assert third.notes == []                                           # it takes no minute
-    assert loop.notes == ["A loop. Run it."]
-    assert '<span class="matrix"><span><span>1.00</span><span>2.50</span></span>' in asks.parts[0]
-    assert "::: question\nHow many?" in asks.parts[0]
-    assert "::: {.choice .fragment .custom}\n**B** 2" in asks.parts[0]
-    assert asks.notes == ["2 minutes.", "A is wrong. Why not $2$?", "B is right.", "C is wrong."]
-    assert (answer.said, answer.png) == ("It is two, as 1.5 says.", TALL)
-    answer = answer.markdown()
-    assert "::: asked\nHow many?" in answer
-    assert '# <span class="section">1.1 A?</span> It is two, as 1.5 says\n' in answer
-    more, third = more.markdown(), third.markdown()
-    assert "It is drawn: the picture." in more
-    assert f"base64,{WIDE}" in more
-    assert "beside" not in more
-    assert "{.beside .caption}" not in third                           # it has no sentence
-    shown = loop.markdown()
-    alone = '```{=html}\n<p class="lone">1</p>\n```'
-    assert loop.parts == ["A loop. Run it.\n\n```python\nw = 1\n```", alone]
-    assert f"::: fragment\n{alone}" in shown
+             "<!-- answer: It is two\n[print]\\\n![]\nAs 1.5 says. -->\n\n"
+             "It is two, as 1.5 says.\n\n<!-- slide\n![] -->", f"%png {WIDE}",
+             "## 1.2 For the keen: B\n\n> **Predict.** How?\n>\n> - 1\n> - 2 <!-- true: w -->\n"
+             "> - 3", "%1", "## 1.3 D\n\nA loop.\n\n<!-- say: Run\nit. -->\n\n"
+             "<!-- slide: One\nRun it.\\\n[code]\n[print] -->", "%1")
+    notebook = lesson(*cells)
+    notebook.cells[-1].metadata["show"] = [1]
+    ideas, asks, answer, more, loop = slides.Deck(notebook).slides
+    assert ideas.parts() == ["It is so, in short.", "First:\n\n$$x$$", "- one\n- two"]
+    assert ideas.says[0].startswith("The section takes ")
+    assert '<span class="section">1.1 A?</span> Two things\n' in ideas.markdown()
+    assert '<span class="matrix"><span><span>1.00</span><span>2.50</span></span>' in asks.front
+    assert "::: question\nHow many?" in asks.front
+    assert "::: {.choice .fragment .custom}\n**B** 2" in asks.front
+    assert asks.says == ["2 minutes.", "A is wrong. Why not $2$?", "B is right.", "C is wrong."]
+    shown = answer.markdown()
+    assert "::: asked\nHow many? [**B** 2]{.answer}" in shown
+    assert '# <span class="section">1.1 A?</span> It is two\n' in shown
+    assert ".beside .caption" in shown                                 # a tall picture
+    assert "::: fragment\nAs 1.5 says." in shown
+    assert "::: notes\nIt is two, as 1.5 says.\n:::" in shown
+    assert f"base64,{WIDE}" in more.markdown()
+    assert "beside" not in more.markdown()
+    shown, alone = loop.markdown(), '```{=html}\n<p class="lone">1</p>\n```'
+    assert loop.parts() == ["Run it.\n\n```python\nw = 1\n```", alone]
+    assert "</span> [One]{.fragment}\n" in shown                       # the title comes with it
+    assert shown.endswith("::: notes\nRun it.\n\nA loop.\n:::")
+
+
+def test_a_slide_without_output_of_its_own_has_the_last_one():
+    notebook = lesson("## 1.1 A\n\n<!-- slide: One\n![] -->", f"%w 0.5%png {TALL}",
+                      "<!-- slide: Again\n![]\nA row asks.\n| a |\n|---|\n| b |\n[print] -->")
+    one, again = slides.Deck(notebook).slides
+    assert one.pictures == again.pictures == [TALL]
+    assert again.parts()[:3] == ["![]", "A row asks.", "| a |\n|---|\n| b |"]
+    assert again.markdown().count("::: fragment") == 3
+    assert "w 0.5" in one.markdown().split("::: notes")[1]             # it is not on the slide
+    assert "w 0.5" not in again.markdown().split("::: notes")[1]
 
 
 def test_rows_of_numbers_are_drawn_and_other_prints_are_not():
@@ -248,69 +255,32 @@ def test_lines_that_say_the_same_of_other_numbers_become_a_table():
         assert shapes in prints.drawn(shapes)
 
 
-def test_a_program_and_a_print_that_are_too_long_for_one_slide_get_two():
-    shown = slides.Result("A", ["Run it."], ["2 minutes."], programs=["w = 1\n" * 9],
-                          printed="step 1 loss 0.5\n" * 8 + "step 2 loss 0.1", said="So.")
-    first, second = shown.markdown().split('\n\n# <span class="section">A</span> So\n\n')
-    assert [text in first for text in ("w = 1", "2 minutes.", "table")] == [True, True, False]
-    assert '<table class="bars table">' in second
-    long = "It is said on the slide, and not in its notes."
-    notes = f"{long}\n\nIt is so. {long}\n\n$$x$$"
-    assert slides.not_shown(notes, f"{long[:-1]}\n\n$$x$$") == "It is so."
-    assert not slides.not_shown(f"**The sum.** {long}", f"# The sum\n\n{long}")
-
-
-def test_a_question_has_a_slide_without_its_answer():
-    for lead, program in (("Is it one?", True), ("是一吗？", True), ("Add up on paper.", False)):
-        shown = slides.Result("A", [lead], programs=["w = 1"], printed="w 1", said="It is one.")
-        first, second = shown.markdown().split("\n\n# ")
-        assert first.startswith(f"# A\n\n::::: page\n\n{lead}\n\n")
-        assert second.startswith('<span class="section">A</span> It is one\n')
-        assert ("```python" in first, "w 1" in first, "w 1" in second) == (program, False, True)
-    shown = slides.Result("A", ["Here it is:"], printed="w 1", said="It is one.")
-    assert "::: fragment" not in shown.markdown()
-
-
 def code(source, **metadata):
     return nbformat.v4.new_code_cell(source, metadata=metadata)
 
 
-def test_a_slide_shows_few_lines_of_a_program_or_those_that_its_cell_names():
-    source = "import x\nw = 1  # one\nfor i in x:\n    print(i)\nprint(\n w)"
-    assert slides.shown_of(code(source)) == "w = 1  # one"
-    assert slides.shown_of(code("print(w)")) == ""                     # nothing else is left
-    assert slides.shown_of(code("for i in x:\n    w = i\n    print(w)")).endswith("print(w)")
-    assert slides.shown_of(code("w = 1\n" * slides.PROGRAM)).count("w") == slides.PROGRAM
-    assert slides.shown_of(code("w = 1\n" * (slides.PROGRAM + 1))) == ""
-    assert slides.shown_of(code(source, show=[1, 4])) == "import x\n    print(i)"
-    assert slides.shown_of(code(source, show=[[1], [3, 4]])).split("\n\n")[0] == "import x"
-    assert slides.shown_of(code(source, show=[])) == ""
+def test_a_slide_shows_the_lines_that_a_cell_names():
+    source = "import x\nw = 1    # one\nfor i in x:\n    print(i)\nprint(\n w)"
+    assert slides.shown_of(code(source, show=[2, 4])) == ["w = 1  # one\n    print(i)"]
+    assert slides.shown_of(code(source, show=[[1], [3, 4]]))[0] == "import x"
+    assert slides.shown_of(code(source, show=[])) == slides.shown_of(code(source)) == []
 
 
-def test_a_lesson_has_titles_notes_and_lines_that_only_its_deck_shows():
-    text = "## 1.1 A\n\nIt is so.\n\n<!-- say: B is\nwrong. -->\n\n<!-- slide: Now two -->\n\nTwo."
-    notebook = lesson(text, "%w [0.5 1.]\n", "One half.\n\n<!-- say: Point at it. -->", "%no\n")
-    assert notebook.cells[2].source == "## 1.1 A\n\nIt is so.\n\nTwo."
-    assert notebook.cells[2].metadata.slides == [[2, "say", "B is wrong."], [2, "slide", "Now two"]]
-    notebook.cells[5].metadata["show"] = False
-    begins, two, result = slides.Deck(notebook).slides
-    assert (begins.parts, begins.notes) == (["It is so."], ["B is wrong.", *begins.notes[1:]])
-    assert (two.parts, two.point, two.says) == (["Two."], "Now two", [])
-    assert (result.said, result.says) == ("One half.", ["Point at it."])
-    assert result.printed == "w [0.5 1.]\n"
-    assert "[One half]{.fragment}\n" in result.markdown()             # the title comes with it
+def test_marks_are_in_the_metadata_and_not_in_the_text():
+    text = "A.\n\n<!-- say: B is\nwrong. -->\n\n<!-- slide -->\n\n<!-- slide: Now\ntwo -->\n\nTwo."
+    assert lesson_marks.without_slides(text) == ("A.\n\nTwo.", {"slides": [
+        [1, "say", "B is wrong."], [1, "slide", ""], [1, "slide", "Now\ntwo"]]})
 
 
-def test_a_slide_shows_what_its_lesson_says_instead_of_its_text():
-    text = "Long. So long.\n\n<!-- show: Short. -->\n\n<!-- slide: Again -->\n\nOn and on."
-    again = "\n\n<!-- show: ![]\nA row asks.\n| a |\n|---|\n| b |\nSo. -->"
-    notebook = lesson("## 1.1 A", f"%w 0.5%png {TALL}", text + again)
-    assert notebook.cells[4].source == "Long. So long.\n\nOn and on."
-    result, slide = slides.Deck(notebook).slides
-    assert (result.said, slide.png) == ("Short.", TALL)
-    assert slide.said == "A row asks.\n\n| a |\n|---|\n| b |\n\nSo."
-    assert slide.markdown().count("::: fragment") == 3
-    assert "On and on." in slide.notes
+@pytest.mark.parametrize("language", ["en", "zh"])
+@lessons
+def test_every_decimal_number_on_a_slide_stands_in_its_lesson(path, language):
+    notebook = chinese.read(path, language)
+    known = str([(cell.source, cell.get("outputs")) for cell in notebook.cells])
+    for slide in slides.Deck(notebook).slides:
+        words = re.sub(r"Lesson [\d.]+|第 [\d.]+ 节", "", f"{slide.title} {slide.show}")
+        for number in re.findall(r"(?<![\d.])\d+\.\d+(?![\d.])", words):
+            assert number in known, f"{number} is on a slide, and not in the lesson"
 
 
 def test_a_drawing_grows_by_clicks():
@@ -323,37 +293,20 @@ def test_a_drawing_grows_by_clicks():
         assert slides.image(pictures, "A").count('class="fragment"') == count - 1
 
 
-def test_a_sentence_ends_where_a_reader_ends_it():
-    assert slides.sentence("See $a. b$ and 1.5 `x.y`. And so on.\n\nMore.", 30) == (
-        "See $a. b$ and 1.5 `x.y`.")
-    assert slides.sentence("No. It is (nearly) 3. More.", 22) == "No. It is (nearly) 3."
-    assert slides.sentence("分数是 $1.5$，不是 2.5。还有一句。", 20) == "分数是 $1.5$，不是 2.5。"
-    assert slides.sentence("It is two.\n\nWhy so. So:\n\n$$x$$") == "It is two.\n\nWhy so."
-    assert not slides.conclusion("Now take three.")
-    assert slides.conclusion("(An aside.) It is so. And then\n\n$$x$$") == "It is so."
-    assert not slides.conclusion("下面看三个。")
-
-
-def test_the_title_of_a_slide_is_the_point_of_it():
-    assert slides.pointed("It is two. It is even.") == ("It is two", "It is even.")
-    assert slides.pointed(f"It is {'so ' * 30}. Yes.") == ("", f"It is {'so ' * 30}. Yes.")
-    assert slides.pointed("这样。**那样。**") == ("这样", "**那样。**")
-    assert slides.headed("**The sum.** Means add up.") == ("The sum", "Means add up.")
-    assert slides.headed("**Two products** add up.") == ("Two products", "**Two products** add up.")
-    assert slides.headed("**1.** Why?") == ("", "**1.** Why?")
+def test_symbols_of_a_title_are_those_of_print():
     assert prints.symbols("Why √d_k, x^Q and no_name") == (
         "Why √<i>d</i><sub>k</sub>, <i>x</i><sup>Q</sup> and no_name")
 
 
 def test_the_notes_tell_what_is_commonly_wrong_in_the_exercises_of_a_lesson():
-    (english,), (chinese,) = (slides.mistakes(exercises_of(2), "2", name) for name in ("en", "zh"))
-    english, chinese = (re.split("\n+", note) for note in (english, chinese))
+    (english,), (ours,) = (slides.mistakes(exercises_of(2), "2", name) for name in ("en", "zh"))
+    english, ours = (re.split("\n+", note) for note in (english, ours))
     assert english[0] == "Common mistakes in the exercises:"
     known = [f.known for name in ("Softmax",) for f in slides.SUBJECTS[name].formulas.values()]
-    assert len(english) == len(chinese) == 1 + sum(
+    assert len(english) == len(ours) == 1 + sum(
         min(len(mistakes), slides.MISTAKES) for mistakes in known) > 4
     assert english[1].startswith("- Softmax: exp overflows above 709")
-    assert not set(english) & set(chinese)
+    assert not set(english) & set(ours)
     assert slides.mistakes(exercises_of(2), "2.1", "en") == []
 
 
@@ -372,7 +325,7 @@ def page():
 @lessons
 def test_a_deck_needs_no_network_and_no_slide_is_too_full(path, page, tmp_path):
     pytest.importorskip("pypandoc")
-    deck = slides.write_deck(path, tmp_path)
+    deck = slides.write_deck(path.stem, LESSONS[path], tmp_path)
     assert deck.stat().st_size < 2e6
     requests, errors = [], []
     page.on("request", lambda request: requests.append(request.url))
