@@ -17,19 +17,17 @@ generate.everything()
 project, author = "aiayn_np", "The aiayn_np project"
 project_copyright = "the aiayn_np project, MIT license"
 extensions = ["myst_nb", "sphinx.ext.autodoc", "numpydoc", "sphinx.ext.viewcode",
-              "sphinx_copybutton", "site_extension", "site_reference", "site_chinese",
-              "check_links"]
+              "sphinx_copybutton", "site_extension", "site_chinese"]
 html_theme, html_title = "furo", "aiayn_np"
 html_favicon = "_static/favicon.svg"
 html_static_path = ["_static", str(LOCALE / "zh_CN" / "LC_MESSAGES" / "sphinx.js")]
 html_search_language = "both"                                         # of site_chinese
-html_extra_path = ["pages/extra"]                                     # slides and live pages
 # KaTeX is in _static, so that no page asks the network for formulas.
 html_css_files = ["katex/katex.min.css", "site.css"]
 html_js_files = ["katex/katex.min.js", "site.js"]
 html_copy_source = html_show_sourcelink = html_show_search_summary = False
-exclude_patterns = ["pages/downloads", *(path.name for path in DOCS.glob("*.md")
-                                         if path.name != "index.md")]
+exclude_patterns = ["pages/downloads", "slides", "live", *(
+    path.name for path in DOCS.glob("*.md") if path.name != "index.md")]
 
 html_math_renderer = "katex"                                          # of site_extension
 myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence", "deflist"]

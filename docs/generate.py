@@ -8,7 +8,6 @@ docs/live, the site has them:
     python docs/make_live_pages.py --lessons ../pages/
 """
 
-import contextlib
 import difflib
 import functools
 import inspect
@@ -16,20 +15,17 @@ import io
 import json
 import re
 import zipfile
-from base64 import b64decode
-from hashlib import sha256
 from pathlib import Path
 from urllib.parse import unquote
 
 import chinese
-import examples
-from examples import ROOMS
 
-from aiayn_np import Module
+from aiayn_course.cli.lessons import lesson_files
+from aiayn_course.exercises.editions import asks, student_edition
+from aiayn_course.lab.zoo import BUGS
 
 DOCS = Path(__file__).parent
-ROOT = DOCS.parent
-OUT = DOCS / "pages"
+ROOT, OUT = DOCS.parent, DOCS / "pages"
 NOTEBOOKS = ROOT / "notebooks"
 PAGES = {  # page of the repository -> page of the site
     "figures/README.md": "gallery.md", "benchmarks/README.md": "speed.md",
@@ -49,26 +45,24 @@ CODE = {"aiayn_course/lab/zoo/__init__.py": "zoo.md"}  # likewise
 PLACES = {"en": "", "zh": "zh/"}  # language -> folder of its lessons, below notebooks and OUT
 SAYS = {
     "en": {"lesson": ("This lesson: ", "student edition", "teacher edition", "slides"),
-           "all": ("Download", "All lessons and exercises for students:", "one file", "."),
+           "all": "## Download\n\nAll lessons and exercises for students, in {download}`one file"
+                  " <{}>`.",
            "exercises": ("README.md", "this notebook"),
            "class": "{} in {}", "tests": "tested by {}", "and": ", ", "exercise": "Exercise {}"},
     "zh": {"lesson": ("本课：", "学生版", "教师版", "幻灯片"),
-           "all": ("下载", "学生版的全部课程和练习：", "一个文件", "。"),
+           "all": "## 下载\n\n学生版的全部课程和练习：{download}`一个文件 <{}>`。",
            "exercises": ("README.zh.md", "这个 notebook"),
            "class": "{}（英文），源文件 {}", "tests": "由 {} 验证（英文）",
-           "and": "、", "exercise": "练习 {}",
-           "prompts": ("先预测，再看结果", "结果")},
+           "and": "、", "exercise": "练习 {}"},
 }
+PROMPTS = {"code_prompt_show": "先预测，再看结果", "code_prompt_hide": "结果"}  # as in conf.py
 LIVE_LINK = re.compile(r"\[([^\]]*)\]\((?:\.\./)+docs/live/([^)]*)\)")
 WRITTEN = set()  # paths below OUT
-FONT = re.compile(r"url\(data:font/(woff2?);base64,([^)]*)\)")
 
 
 def everything():
     """Make docs/pages; a file that stays as it was is not written, so Sphinx need not read it."""
     WRITTEN.clear()
-    extras()
-    student_edition()
     lessons()
     exercises()
     for source, target in PAGES.items():
@@ -76,8 +70,6 @@ def everything():
         write(target, relinked(text, Path(source).parent, "../" * target.count("/")))
     write("zoo.md", zoo())
     tests()
-    api()
-    figures()
     for path in OUT.rglob("*"):
         if path.is_file() and path not in WRITTEN:
             path.unlink()
@@ -91,25 +83,6 @@ def write(name, content):
     if not path.is_file() or path.read_bytes() != data:
         path.write_bytes(data)
     WRITTEN.add(path)
-
-
-def extras():
-    """Slides and live pages as they are, where they were made."""
-    (OUT / "extra").mkdir(parents=True, exist_ok=True)
-    for folder in ("slides", "live"):
-        for path in DOCS.glob(f"{folder}/**/*.html"):
-            text = path.read_text(encoding="utf-8")
-            back = "../" * (path.parent.name == "zh")
-            text = FONT.sub(functools.partial(shared_font, back=back), text)
-            write(f"extra/{path.relative_to(DOCS).as_posix()}", text)
-
-
-def shared_font(match, back):
-    """A font that all slides hold, as one file for all; `back` leads to its folder."""
-    data = b64decode(match[2])
-    name = f"{sha256(data).hexdigest()[:12]}.{match[1]}"
-    write(f"extra/slides/{name}", data)
-    return f"url({back}{name})"
 
 
 # ---- lessons and exercises -------------------------------------------------------------------
@@ -132,64 +105,48 @@ def notebook(stem, language):
     return json.loads((NOTEBOOKS / f"{stem}.ipynb").read_text(encoding="utf-8"))
 
 
-def student_edition():
-    """The lessons as `aiayn-np lessons` writes them: to be downloaded, one by one or all."""
-    from aiayn_course.cli.lessons import lesson_files
-
-    for language, place in PLACES.items():
-        files, packed = lesson_files(language=language), io.BytesIO()
-        for stem, _ in lesson_pages().values():
-            write(f"downloads/student/{place}{stem}.ipynb", files[f"{stem}.ipynb"])
-        with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-            for name, content in files.items():                       # a time that stays the same
-                archive.writestr(zipfile.ZipInfo(f"aiayn_np_students/{name}"), content)
-        write(f"downloads/{place}student_edition.zip", packed.getvalue())
-
-
 def lessons():
-    """A page for each lesson, and their list; both in each language."""
-    from aiayn_course.exercises import editions
-
+    """A page for each lesson, their list, and what can be downloaded; in each language."""
     for language, place in PLACES.items():
-        folder, back = NOTEBOOKS / place, "../" * bool(place)
+        folder, back, packed = NOTEBOOKS / place, "../" * bool(place), io.BytesIO()
+        files = lesson_files(language=language)
+        with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, content in files.items():                        # a time that stays the same
+                archive.writestr(zipfile.ZipInfo(f"aiayn_np_students/{name}"), content)
+        write(zipped := f"downloads/{place}student_edition.zip", packed.getvalue())
         for number, (stem, _) in lesson_pages().items():
             ours = notebook(stem, language)
+            write(f"downloads/student/{place}{stem}.ipynb", files[f"{stem}.ipynb"])
             write(f"downloads/{place}{stem}.ipynb", json.dumps(ours, ensure_ascii=False))
-            theirs = editions.student_edition(ours, number, language)
-            links = downloads(stem, language)
-            write(f"{place}{stem}.ipynb", json.dumps(lesson_page(ours, theirs, links, language)))
+            page = lesson_page(ours, student_edition(ours, number, language),
+                               downloads(stem, language), language)
+            write(f"{place}{stem}.ipynb", json.dumps(page))
         text = relinked((folder / "README.md").read_text(encoding="utf-8"), folder, back)
-        heading, says, file, stop = SAYS[language]["all"]
-        zipped = (f"## {heading}\n\n{says} {{download}}`{file}"
-                  f" </{OUT.name}/downloads/{place}student_edition.zip>`{stop}")
+        file = SAYS[language]["all"].replace("{}", f"/{OUT.name}/{zipped}")
         pages = toctree(stem for stem, _ in lesson_pages().values())
-        write(f"{place}lessons.md", "\n\n".join([text, zipped, pages]))
+        write(f"{place}lessons.md", "\n\n".join([text, file, pages]))
 
 
 def lesson_page(ours, theirs, links, language="en"):
     """The student edition with outputs again: what answers a prediction is shown by a click."""
-    from aiayn_course.exercises.editions import asks
-
-    place = PLACES[language]
+    place, back = PLACES[language], "../" * bool(PLACES[language])
     page, asked = dict(theirs, cells=[]), False
     outputs = {cell["id"]: cell["outputs"] for cell in ours["cells"] if "outputs" in cell}
     for cell in theirs["cells"]:
-        if "find_spec(" in "".join(cell["source"]):                    # it installs the package
+        source = "".join(cell["source"])
+        if "find_spec(" in source:                                     # it installs the package
             continue
         if cell["cell_type"] == "code":
             tags = ["hide-output"] * bool(asked and outputs[cell["id"]])
             cell = cell | dict(outputs=outputs[cell["id"]], metadata=dict(tags=tags))
         else:
-            source = "".join(cell["source"])
             asked = asks(source, language)
-            turned = relinked(source, NOTEBOOKS / place, "../" * bool(place))
-            cell = cell | dict(source=turned + frames(source, "../" * bool(place)))
+            turned = relinked(source, NOTEBOOKS / place, back)
+            cell = cell | dict(source=turned + frames(source, back))
         page["cells"].append(cell)
     page["cells"].insert(1, dict(cell_type="markdown", id="downloads", metadata={}, source=links))
-    if prompts := SAYS[language].get("prompts"):                       # English stands in conf.py
-        show, hide = prompts
-        page["metadata"] = page["metadata"] | dict(
-            mystnb=dict(code_prompt_show=show, code_prompt_hide=hide))
+    if language == "zh":
+        page["metadata"] = page["metadata"] | dict(mystnb=PROMPTS)
     return page
 
 
@@ -209,7 +166,7 @@ def downloads(stem, language="en"):
     place, (this, student, teacher, slides) = PLACES[language], SAYS[language]["lesson"]
     parts = [f"{{download}}`{student} </{OUT.name}/downloads/student/{place}{stem}.ipynb>`",
              f"{{download}}`{teacher} </{OUT.name}/downloads/{place}{stem}.ipynb>`"]
-    if (OUT / "extra" / "slides" / place / f"{stem}.html").is_file():
+    if (DOCS / "slides" / place / f"{stem}.html").is_file():
         parts.append(f'<a href="../{"../" * bool(place)}slides/{place}{stem}.html">{slides}</a>')
     return this + " · ".join(parts)
 
@@ -221,11 +178,10 @@ def exercises():
         names, (readme, this) = [], SAYS[language]["exercises"]
         paths = sorted(NOTEBOOKS.glob(f"exercises/student/{place}*.ipynb"))
         for path in paths if place else [*paths, hunt]:
-            page = json.loads(path.read_text(encoding="utf-8"))
+            page, back = json.loads(path.read_text(encoding="utf-8")), "../" * (1 + bool(place))
             for cell in page["cells"]:
                 if cell["cell_type"] == "markdown":
-                    cell["source"] = relinked("".join(cell["source"]), path.parent,
-                                              "../" * (1 + bool(place)))
+                    cell["source"] = relinked("".join(cell["source"]), path.parent, back)
             line = f"{{download}}`{this} </../{path.relative_to(ROOT).as_posix()}>`"
             page["cells"].insert(1, dict(cell_type="markdown", id="downloads", metadata={},
                                          source=line))
@@ -236,8 +192,8 @@ def exercises():
         write(f"{place}exercises.md", text + "\n" + toctree(names))
 
 
-def toctree(names, *options):
-    return "\n".join(["```{toctree}", ":maxdepth: 1", *options, "", *names, "```", ""])
+def toctree(names):
+    return "\n".join(["```{toctree}", ":maxdepth: 1", "", *names, "```", ""])
 
 
 # ---- pages of the repository -----------------------------------------------------------------
@@ -258,8 +214,10 @@ def relinked(text, folder, back=""):
             return match[0]
         where = (ROOT / folder / path).resolve()
         name = where.relative_to(ROOT).as_posix()
-        if where.parent == DOCS / "live":
-            return live_link(label, where, target.removeprefix(path), back)
+        if where.parent == DOCS / "live":                              # Sphinx wants a document
+            told = "../zh/live-pages.html" if "lang=zh" in anchor else "live-pages.html"
+            page = f"../live/{where.name}{hash_}{anchor}" if where.is_file() else told
+            return f'<a href="{back}{page}">{label}</a>'
         if bang:
             write(where.name, where.read_bytes())
             return f"![{label}]({back}{where.name})"
@@ -275,24 +233,12 @@ def relinked(text, folder, back=""):
                   flags=re.DOTALL | re.MULTILINE)
 
 
-def live_link(label, where, address, back):
-    """A link to a place in a live page, or to how it is made if that was not done.
-
-    A link in HTML, since Sphinx would look for a document.
-    """
-    told = "../zh/live-pages.html" if "lang=zh" in address else "live-pages.html"
-    page = f"../live/{where.name}{address}" if where.is_file() else told
-    return f'<a href="{back}{page}">{label}</a>'
-
-
 def page_of(where, name):
     """The page of the site that shows a file of the repository, or None."""
     if name.startswith("notebooks/exercises/") and where.suffix == ".ipynb":
         return f"{'zh/' * (where.parent.name == 'zh')}exercises/{where.name}"
-    if re.fullmatch(r"zh/\d\d_\w+\.md", name.removeprefix("notebooks/")):  # of a lesson
+    if re.fullmatch(r"notebooks/(zh/\d\d_\w+\.md|\d\d_\w+\.ipynb)", name):     # a lesson
         return where.relative_to(NOTEBOOKS).with_suffix(".ipynb").as_posix()
-    if where.suffix == ".ipynb":
-        return where.relative_to(NOTEBOOKS).as_posix()
     if name == "docs/index.md" or name.startswith(("docs/paper/", "docs/zh/")):
         return f"../{name.removeprefix('docs/')}"                      # Sphinx reads it as it is
     return (PAGES | LISTS | CODE).get(name)
@@ -300,118 +246,49 @@ def page_of(where, name):
 
 def table_rows(path, heading):
     """The rows of the first table under a heading of a page, as lists of cells without links."""
-    lines = path.read_text(encoding="utf-8").split(heading)[1].splitlines()
-    first = next(i for i, line in enumerate(lines) if line.startswith("|---"))
-    rows = []
-    for line in lines[first + 1:]:
-        if not line.startswith("|"):
-            break
-        words = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", line)
-        rows.append([cell.strip() for cell in re.split(r"(?<!\\)\|", words)[1:-1]])
-    return rows
+    text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", path.read_text(encoding="utf-8"))
+    table = re.search(r"^\|---.*\n((?:\|.*\n)*)", text.split(heading)[1], re.MULTILINE)[1]
+    return [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+            for line in table.splitlines()]
+
+
+def paper():
+    """{name of a class: its row of the table from the paper to its tests}."""
+    rows = table_rows(ROOT / "tests" / "README.md", "## From the paper to its tests")
+    return {row[3].strip("`"): row for row in rows}
 
 
 def tests():
-    """The files of tests to which the reference and the pages of the paper lead, as they are."""
-    rows = table_rows(ROOT / "tests" / "README.md", "## From the paper to its tests")
-    names = {name for row in rows for name in re.findall(r"test_\w+\.py", row[4])}
-    for name in names | set(map(examples.tests_of, examples.dotted())):
+    """The files of tests to which the pages of the paper lead, as they are."""
+    for name in {name for row in paper().values() for name in re.findall(r"test_\w+\.py", row[4])}:
         (path,) = (ROOT / "tests").rglob(name)
         where = path.relative_to(ROOT).as_posix()
         write(f"tests/{path.stem}.md", f"---\norphan: true\n---\n# {where}\n\n"
               f"```{{literalinclude}} /../{where}\n```\n")
 
 
-# ---- the zoo ---------------------------------------------------------------------------------
-
-
 def zoo():
-    """All bugs in a table, then a section for each: what is wrong, and the lines side by side."""
-    from aiayn_course.lab.zoo import BUGS
-
-    trained = {row[0]: row for row in table_rows(ROOT / "tests/course/zoo/zoo_training.md",
-                                                   "# Does")}
-    rows, sections = [], []
+    """All bugs in a table, then a section for each: what is wrong, and how its lines differ."""
+    table = table_rows(ROOT / "tests/course/zoo/zoo_training.md", "# Does")
+    trained, rows, sections = {row[0]: row for row in table}, [], []
     for number, bug in BUGS.items():
-        row = trained.get(str(number))                  # later parts are not in that model
-        learns = row[4].split(":")[0] if row else ""
-        caught = bug.caught_by
-        rows.append(f"| [{number} · {bug.name}](#bug-{number}) | {caught} | {learns} |")
-        wrong = [inspect.cleandoc(inspect.getsource(f)) for f in bug.methods.values()]
-        right = [inspect.cleandoc(inspect.getsource(vars(bug.layer)[n])) for n in bug.methods]
+        *_, tokens, sequences, verdict = trained.get(str(number), [""] * 5)
+        learns, name = verdict.split(":")[0], f"{number} · {bug.name}"
+        rows.append(f"| [{name}](#bug-{number}) | {bug.caught_by} | {learns} |")
+        right, wrong = (
+            "\n\n".join(inspect.cleandoc(inspect.getsource(f)) for f in methods).splitlines()
+            for methods in ([vars(bug.layer)[n] for n in bug.methods], bug.methods.values()))
+        differ = "\n".join([*difflib.unified_diff(right, wrong, "right", "wrong", n=99)][3:])
         sections.append(
-            f"(bug-{number})=\n## {number} · {bug.name}\n\n{bug.what}\n\n"
-            f"```text\n{bug.formula}\n```\n\n"
-            f"Where: `{bug.where}`. Seen in: {bug.seen}. Caught by: *{caught}*."
-            + (f" Trained with it, the model {sentence(row)}" if row else "") + "\n\n"
-            + beside("\n\n".join(wrong), "\n\n".join(right)))
-    solved = sum(row[4] == "still solves it" for n, row in trained.items() if n != "none")
+            f"(bug-{number})=\n## {name}\n\n{bug.what}\n\n```text\n{bug.formula}\n```\n\n"
+            f"Where: `{bug.where}`. Seen in: {bug.seen}. Caught by: *{bug.caught_by}*."
+            + f" Trained with it, {verdict}: {tokens} of the tokens, {sequences} of the"
+              " sequences." * bool(verdict) + f"\n\n```diff\n{differ}\n```\n")
+    solved = sum(row[4] == "still solves it" for row in table if row[0] != "none")
     named = sum(bug.seen != "common" for bug in BUGS.values())
-    head = (f"# The bug zoo\n\n{len(BUGS)} bugs, {named} of them found in named public"
-            " implementations. `aiayn-np zoo`"
-            f" plants them one by one and shows what catches them. With {solved} of the first"
-            f" {len(trained) - 1} the copy task is still solved ([how that is measured]"
-            "(zoo_training.md)), so that a model trains is no evidence that it is right."
-            "\n\n| bug | caught by | trained with it |\n|---|---|---|\n")
-    return head + "\n".join(rows) + "\n\n" + "\n".join(sections)
-
-
-def sentence(row):
-    """What a model learns with a bug, from its row of the table."""
-    _, _, tokens, sequences, verdict = row
-    if "Error" in verdict:
-        return f"predicts {tokens} of the tokens, and decoding stops with an error."
-    return f"{verdict}: {tokens} of the tokens, {sequences} of the sequences."
-
-
-def beside(wrong, right):
-    """Two blocks of Python beside each other, with the lines marked in which they differ."""
-    a, b = wrong.splitlines(), right.splitlines()
-    changed = [(set(), "Wrong", wrong), (set(), "Right", right)]
-    for tag, i, j, k, m in difflib.SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
-        if tag != "equal":
-            changed[0][0].update(range(i + 1, j + 1))
-            changed[1][0].update(range(k + 1, m + 1))
-    parts = []
-    for lines, caption, source in changed:
-        marked = f":emphasize-lines: {','.join(map(str, sorted(lines)))}\n" * bool(lines)
-        parts.append(f"```{{code-block}} python\n:caption: {caption}\n{marked}\n{source}\n```")
-    return "::::{container} pair\n" + "\n\n".join(parts) + "\n::::\n"
-
-
-# ---- the reference ---------------------------------------------------------------------------
-
-
-def api():
-    """A page for each room of the package, and the list of all public names."""
-    parts = ["# Reference", "Every public name. `from aiayn_np import …` gives those of the first"
-             " six rooms. Symbols lead to [their table](../symbols.md). The examples ran when this"
-             " page was built, and those that open a file of `tests` need the repository's folder."]
-    for room, things in examples.rooms().items():
-        title, _ = ROOMS[room]
-        write(f"api/{room}.rst", "\n".join([title, "=" * len(title), "",
-                                            *(directive(*thing) for thing in things.items())]))
-        rows = [f"| {{py:obj}}`~{full}` | {said} |" for full in things
-                for said in [examples.sentence_of(full.rsplit(".", 1)[1]).replace("|", r"\|")]]
-        parts += [f"## [{title}]({room}.rst)",
-                  "\n".join(["| name | what it is or does |", "|---|---|", *rows])]
-    write("api/index.md", "\n\n".join([*parts, toctree(ROOMS, ":hidden:")]))
-
-
-def figures():
-    """The figures that examples draw."""
-    for name in examples.dotted():
-        with contextlib.suppress(ImportError):
-            for _, shown in examples.example(name)[0]:
-                if not isinstance(shown, str):
-                    shown.savefig(picture := io.BytesIO(), dpi=80, metadata={"Software": None})
-                    write(f"api/{name}.png", picture.getvalue())
-
-
-def directive(name, thing):
-    """What tells Sphinx to document a class with its methods, or a function."""
-    if not inspect.isclass(thing):
-        return f".. autofunction:: {name}\n"
-    layer = "\n   :undoc-members:\n   :exclude-members: formula, position_wise, stack_norm"
-    return (f".. autoclass:: {name}\n   :members:\n   :member-order: bysource"
-            + layer * issubclass(thing, Module) + "\n")
+    return (f"# The bug zoo\n\n{len(BUGS)} bugs, {named} of them found in named public"
+            " implementations. `aiayn-np zoo` plants them one by one and shows what catches them."
+            f" With {solved} of the first {len(trained) - 1} the copy task is still solved ([how"
+            " that is measured](zoo_training.md)), so that a model trains is no evidence that it is"
+            " right.\n\n| bug | caught by | trained with it |\n|---|---|---|\n"
+            + "\n".join(rows) + "\n\n" + "\n".join(sections))

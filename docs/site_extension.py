@@ -1,24 +1,17 @@
-"""What Sphinx cannot do alone: classes beside their tests, docstrings laid out, links turned."""
+"""What Sphinx cannot do alone: a class's forward beside its backward; links turned; KaTeX."""
 
 import inspect
 import re
+import shutil
 import textwrap
+from pathlib import Path
 
 from docutils import nodes
-from generate import DOCS, OUT, SAYS, relinked
+from generate import DOCS, NOTEBOOKS, OUT, PLACES, SAYS, lesson_pages, paper, relinked
 from site_chinese import language_of
-from site_reference import of_the_paper, taught
-from sphinx import addnodes
 from sphinx.util.docutils import SphinxDirective
 
 import aiayn_np
-
-SYMBOLS = f"{OUT.name}/symbols"
-WORD = re.compile(r"(?<![\w^.])[A-Za-z]\w*\b(?!\()")
-MEANT = {  # a word that may mean something else leads to its symbol where the docstring says this
-    "V": r"\bK\b", "E": r"vocab_size|logits", "h": r"\bh[,)]|heads",
-    "allowed": r"bool|mask", "memory": r"\b(the|same|a) memory\b|memory \(",
-}
 
 
 def turn_links(app, docname, source):
@@ -55,86 +48,46 @@ def code(source):
 
 def proof(name, language):
     """The line under the title: reference, tests, lessons and exercises of a class, with links."""
-    says, (tests, lessons) = SAYS[language], taught(name, language)
-    known = f"{{py:obj}}`{name} <aiayn_np.{name}>`" if hasattr(aiayn_np, name) else f"`{name}`"
-    return " · ".join([
-        says["class"].format(known, of_the_paper()[name][2]),
-        says["tests"].format(says["and"].join(map(link, tests))), *map(link, lessons)])
+    says, rows, titles = SAYS[language], paper(), lesson_pages(language)
+    thing, place = getattr(aiayn_np, name, None), f"{OUT.name}/{PLACES[language]}"
+    file = "/".join(thing.__module__.split(".")) + ".py" if thing else ""
+    row = rows.get(name) or next(row for row in rows.values() if row[2].strip("`") == file)
+    known = f"{{py:obj}}`{name} <aiayn_np.{name}>`" if thing else f"`{name}`"
+    tests = [f"{{doc}}`{test} </{OUT.name}/tests/{test[:-3]}>`"
+             for test in re.findall(r"[\w.]+", row[4])]
+    found = [titles[int(n)][::-1] for n in re.findall(r"\d+", row[5])]
+    found += [(says["exercise"].format(n), f"exercises/{page.stem}")
+              for n in re.findall(r"\d+", row[6])
+              for page in NOTEBOOKS.glob(f"exercises/student/{int(n):02}_*.ipynb")]
+    return " · ".join([says["class"].format(known, row[2]),
+                       says["tests"].format(says["and"].join(tests)),
+                       *(f"{{doc}}`{words} </{place}{page}>`" for words, page in found)])
 
 
-def link(words_and_page):
-    words, page = words_and_page
-    return f"{{doc}}`{words} </{page}>`"
+COLUMNS = re.compile(r"\S {3,}\S|  ->|^\w[\w, ]* : |^\w+ = ", re.MULTILINE)  # of formulas
+MARKUP = re.compile(r"(?<=\w)_(?!\w)|(?<![\w*])\*(?=\w)(?![^*]*\w\*)|\|")  # in plain text
 
 
-def mark_symbols(app, doctree):
-    """Give each symbol of the table an anchor, `symbol-d_k`."""
-    if app.env.docname != SYMBOLS:
-        return
-    for row in doctree.findall(nodes.row):
-        for literal in row[0].findall(nodes.literal):
-            literal["ids"].append(f"symbol-{literal.astext()}")
-            symbols_of(app)[literal.astext()] = literal["ids"][0]
+def columns(app, what, name, thing, options, lines):
+    """Formulas and shapes of a docstring stand as they are, in the type of code."""
+    text = "\n".join(lines)
+    if not re.search(r"^-{4,}$", text, re.MULTILINE):                  # else it is numpydoc's
+        parts = re.split(r"\n(?:[ \t]*\n)+", text.strip("\n"))
+        parts = ["::\n\n" + textwrap.indent(part, "    ") if COLUMNS.search(part)
+                 else MARKUP.sub(r"\\\g<0>", part) for part in parts]
+        lines[:] = "\n\n".join(parts).split("\n")
 
 
-def symbols_of(app):
-    """{symbol: its anchor}, kept with the environment from build to build."""
-    if not hasattr(app.env, "symbol_anchors"):
-        app.env.symbol_anchors = {}
-    return app.env.symbol_anchors
+def signature(app, what, name, thing, options, arguments, returned):
+    """The signature as Python knows it: numpydoc takes a formula for one."""
+    return arguments and (arguments, returned)
 
 
-def link_words(app, doctree, docname):
-    """In docstrings, symbols lead to the table and names of this package to their reference."""
-    targets = {}
-    for full, entry in app.env.domains.python_domain.objects.items():
-        name = full.rsplit(".", 1)[-1]
-        if full == f"aiayn_np.{name}" and (name[0].isupper() or "_" in name):
-            targets[name] = (entry.docname, entry.node_id)
-    targets |= {symbol: (SYMBOLS, anchor) for symbol, anchor in symbols_of(app).items()}
-    if not docname.startswith(f"{OUT.name}/api"):
-        return
-    for content in doctree.findall(addnodes.desc_content):
-        for formulas in content.findall(nodes.literal_block):
-            if formulas["language"] != "pycon":
-                formulas["language"] = "text"
-        said = content.astext()
-        meant = {word: target for word, target in targets.items()
-                 if re.search(MEANT.get(word, ""), said)}
-        described = content.parent[0].get("ids", [""])[:1]
-        for text in list(content.findall(nodes.Text)):
-            inside = parents(text)
-            if inside[addnodes.desc_content] is content and not inside.keys() & {
-                    nodes.reference, nodes.doctest_block, nodes.rubric, addnodes.desc_signature
-                    } and inside.get(nodes.literal_block, {}).get("language") != "pycon":
-                link_in(text, meant, app, docname, described)
-
-
-def parents(node):
-    """{class of a node around this one: the innermost of them}."""
-    found = {}
-    while node.parent is not None:
-        node = node.parent
-        found.setdefault(type(node), node)
-    return found
-
-
-def link_in(text, targets, app, docname, described):
-    """Replace a text by itself with links."""
-    new, end = [], 0
-    for word in WORD.finditer(text):
-        target, anchor = targets.get(word[0], (None, None))
-        if target is None or anchor in described:
-            continue
-        address = app.builder.get_relative_uri(docname, target) + f"#{anchor}"
-        link = nodes.reference("", "", nodes.Text(word[0]), refuri=address, internal=True,
-                               classes=["word"])
-        new += [nodes.Text(text[end:word.start()]), link]
-        end = word.end()
-    if new:
-        # a block with links is not code to be coloured
-        text.parent.rawsource = ""
-        text.parent.replace(text, [*new, nodes.Text(text[end:])])
+def made(app, error):
+    """Slides and live pages as they are, where they were made."""
+    for folder in ("slides", "live"):
+        if (DOCS / folder).is_dir() and app.builder.format == "html":
+            shutil.copytree(DOCS / folder, Path(app.outdir) / folder, dirs_exist_ok=True)
 
 
 def formula(translator, node):
@@ -149,6 +102,7 @@ def setup(app):
     app.add_html_math_renderer("katex", (formula, None), (formula, None))
     app.add_directive("layer", Layer)
     app.connect("source-read", turn_links)
-    app.connect("doctree-read", mark_symbols)
-    app.connect("doctree-resolved", link_words)
+    app.connect("autodoc-process-docstring", columns, priority=400)     # before numpydoc
+    app.connect("autodoc-process-signature", signature, priority=400)
+    app.connect("build-finished", made)
     return dict(parallel_read_safe=False, parallel_write_safe=True)

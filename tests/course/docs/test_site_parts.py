@@ -8,7 +8,6 @@ from pages import ROOT
 
 sys.path.append(str(ROOT / "docs"))
 
-import check_links
 import generate
 
 from aiayn_course.lab.zoo import BUGS
@@ -20,13 +19,13 @@ PAPER = ROOT / "docs" / "paper"
 
 def test_every_bug_has_its_wrong_lines_beside_the_right_ones():
     sections = re.split(r"^\(bug-\d+\)=$", generate.zoo(), flags=re.MULTILINE)
-    assert len(sections) == 1 + len(BUGS) == 39
+    assert len(sections) == 1 + len(BUGS)
     for bug, section in zip(BUGS.values(), sections[1:]):
         assert bug.name in section
         assert bug.caught_by in section
-        assert section.count(":emphasize-lines:") >= 1
-        assert section.count(":caption: ") == 2
-        assert ("Trained with it, the model " in section) == (bug.number <= OF_THE_PAPER)
+        differ = section.split("```diff\n")[1].split("\n```")[0]
+        assert re.search("^[+-]", differ, re.MULTILINE)
+        assert ("Trained with it, " in section) == (bug.number <= OF_THE_PAPER)
 
 
 def cell(kind, number, source, **more):
@@ -60,19 +59,6 @@ def test_a_lesson_holds_the_live_pages_that_it_links_to(tmp_path, monkeypatch):
 
 def test_the_lessons_that_live_pages_name_are_pages():
     assert set(LESSONS.values()) <= {stem for stem, _ in generate.lesson_pages().values()}
-
-
-def test_dead_links_are_found(tmp_path):
-    (tmp_path / "a.html").write_text('<a href="b.html#here">x</a> <a href="https://x.org">y</a>'
-                                     ' <a href="sub/">z</a> <img src="data:,"> <a href="#">t</a>')
-    (tmp_path / "b.html").write_text('<h1 id="here">x</h1><a href="a.html">y</a>')
-    (tmp_path / "sub").mkdir()
-    (tmp_path / "sub" / "index.html").write_text('<a href="../b.html">x</a>')
-    assert check_links.dead_links(tmp_path) == []
-    (tmp_path / "c.html").write_text('<a href="gone.html">x</a><img src="gone.png">'
-                                     '<a href="b.html#gone">y</a><a href="#gone">z</a>')
-    assert [link for _, link in check_links.dead_links(tmp_path)] == [
-        "gone.html", "gone.png", "b.html#gone", "#gone"]
 
 
 @pytest.mark.parametrize(("page", "other"), [
