@@ -15,7 +15,7 @@ else:
     tomllib = pytest.importorskip("tomli")
 
 CHANGELOG = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
-NEWEST = re.search(r"^## (\S+) \((.*)\)$", CHANGELOG, re.MULTILINE)
+NEWEST = re.search(r"^## \[(\S+)\] - (.*)$", CHANGELOG, re.MULTILINE)
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 EXTRAS = PROJECT["optional-dependencies"]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
@@ -25,6 +25,12 @@ def test_the_changelog_decides_the_version():
     citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     assert NEWEST[1] == __version__
     assert re.search(r"^version: (.*)$", citation, re.MULTILINE)[1] == __version__
+
+
+def test_an_action_is_pinned_to_a_commit_and_says_its_version():
+    used = [line for path in WORKFLOWS for line in re.findall(r"uses: (.*)", path.read_text("utf-8"))]
+    assert len(used) > 10
+    assert [line for line in used if not re.fullmatch(r"[\w./-]+@[0-9a-f]{40}  # v[\d.]+", line)] == []
 
 
 @pytest.mark.slow
