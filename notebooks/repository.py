@@ -4,12 +4,14 @@ import re
 from pathlib import Path
 
 PYPROJECT = Path(__file__).parent.parent / "pyproject.toml"
+PLACEHOLDER = "example.org"  # where nothing can be
 
 
 def repository():
-    """The address `Repository` under [project.urls] in pyproject.toml, or an empty string."""
-    address = re.search(r'^Repository = "(.*)"$', PYPROJECT.read_text(encoding="utf-8"), re.MULTILINE)
-    return address[1] if address else ""
+    """The address under [project.urls] in pyproject.toml; an empty string for the placeholder."""
+    text = PYPROJECT.read_text(encoding="utf-8") if PYPROJECT.exists() else ""
+    address = re.search(r'^Repository = "(.*?)"', text, re.MULTILINE)
+    return address[1] if address and PLACEHOLDER not in address[1] else ""
 
 
 def with_address(text):
