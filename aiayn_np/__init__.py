@@ -17,7 +17,6 @@ Read it beside the paper, in this order:
     runs/, cli/                              the folder of a training, and the command line
     text/                                    sentence pairs: vocabulary, batches, BLEU
     models/                                  OPUS-MT, GPT-2, BERT, Llama; PyTorch
-    interop/                                 the formats of `export` and `import`
     variants/                                other scores, positions, norms, layers, models
 """
 

@@ -13,25 +13,17 @@ from pathlib import Path
 import numpy as np
 
 from aiayn_course.data.number_words import number_words, write_number_words
-from aiayn_np import Adam, LabelSmoothedCrossEntropy, LearnedPositionalEncoding
-from aiayn_np.interop import marian_format
-from aiayn_np.interop.folder_format import write_folder
-from aiayn_np.interop.gpt2_format import save_gpt2
+from aiayn_np import Adam, LabelSmoothedCrossEntropy
 from aiayn_np.models.bert import Bert
+from aiayn_np.models.gpt2 import GPT2
+from aiayn_np.models.marian_export import export_marian
 from aiayn_np.plotting.figures import plot_attention, save_figure
 from aiayn_np.runs.open import open_run
 from aiayn_np.runs.text_start import start
 from aiayn_np.training.tasks import padded
-from aiayn_np.variants.activations import GELU, TanhGELU
-from aiayn_np.variants.embeddings import UnscaledEmbedding
-from aiayn_np.variants.layer_options import layer_factory
-from aiayn_np.variants.masked import MaskedLanguageModel
-from aiayn_np.variants.models import LanguageModel
-from aiayn_np.variants.pre_norm import PreNormEncoderLayer
 
 FOLDER = Path(__file__).parent
 SENTENCE = "zwei hundert drei und fünfzig"
-SIZES = dict(N=2, d_model=64, d_ff=256, h=4, P_drop=0.0, max_len=40)
 STEPS, ROWS = 500, 64
 MASK = 5  # an id of the words below: 0 is padding, 1 an unknown word, 2 begins, 3 ends
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[CUT]", "[MASK]"]
@@ -46,7 +38,7 @@ def words():
     return [[2, *(ids[word] for word in line), 3] for line in lines], known
 
 
-def learn(model, batch, rng):
+def learn(model, batch):
     """Steps of Adam on (ids, targets) of `batch`."""
     adam, criterion = Adam(model.parameters()), LabelSmoothedCrossEntropy(0.0)
     for _ in range(STEPS):
@@ -61,22 +53,23 @@ def learn(model, batch, rng):
 
 def make_gpt2(folder, lines, known, rng):
     """A small GPT-2 that writes numbers."""
-    layer = layer_factory(PreNormEncoderLayer, bias=True, activation=TanhGELU)
-    model = LanguageModel(len(known), pad=None, layer=layer, embedding=UnscaledEmbedding,
-                          positions=LearnedPositionalEncoding, rng=rng, **SIZES)
+    made = GPT2.new(dict(vocab_size=len(known), n_layer=2, n_embd=64, n_head=4, n_positions=40,
+                         resid_pdrop=0.0), rng)
 
     def batch():
         ids = padded([lines[i] for i in rng.integers(len(lines), size=ROWS)])
         return ids[:, :-1], ids[:, 1:]
 
-    learn(model, batch, rng)
-    save_gpt2(model, folder)
+    learn(made.model, batch)
+    made.save(folder)
 
 
 def make_bert(folder, lines, known, rng):
     """A small BERT that guesses one masked word in five."""
-    layer = layer_factory(bias=True, activation=GELU)
-    model = MaskedLanguageModel(len(known), layer=layer, rng=rng, **SIZES)
+    made = Bert.new(dict(
+        vocab_size=len(known), hidden_size=64, num_hidden_layers=2, num_attention_heads=4,
+        intermediate_size=256, max_position_embeddings=40, hidden_dropout_prob=0.0,
+        layer_norm_eps=1e-6), rng)
 
     def batch():
         ids = padded([lines[i] for i in rng.integers(len(lines), size=ROWS)])
@@ -84,24 +77,8 @@ def make_bert(folder, lines, known, rng):
         hidden[0, 1] = True
         return np.where(hidden, MASK, ids), np.where(hidden, ids, 0)
 
-    learn(model, batch, rng)
-    config = dict(
-        model_type="bert", vocab_size=len(known), hidden_size=64, num_hidden_layers=2,
-        num_attention_heads=4, intermediate_size=256, max_position_embeddings=40, pad_token_id=0,
-        layer_norm_eps=1e-6, architectures=["BertForMaskedLM"])
-    folder.mkdir()
-    write_folder(folder, config, bert_state(model, config))
-    (folder / "vocab.txt").write_text("\n".join(known) + "\n")
-
-
-def bert_state(model, config):
-    """{BERT's name: array} of a MaskedLanguageModel."""
-    sizes = object.__new__(Bert)
-    sizes.V, sizes.d_model, sizes.N = config["vocab_size"], config["hidden_size"], 2
-    sizes.d_ff, sizes.max_len, sizes.segments, sizes.tied = 256, 40, 2, True
-    parameters = dict(model.named_parameters())
-    return {t.names[0]: t.form.theirs([parameters[path].value for path in t.paths])
-            for t in sizes.wanted()}
+    learn(made.model, batch)
+    made.save(folder)
 
 
 def make_marian(folder, work):
@@ -113,7 +90,7 @@ def make_marian(folder, work):
     run, _ = start(work / "run", files, preset="numbers")
     run.history = list(run.train())
     folder.mkdir()
-    for line in marian_format.write(run, folder):
+    for line in export_marian(run.trained(), run.task, folder):
         print(line, file=sys.stderr)
 
 

@@ -20,9 +20,9 @@ NOTES = {
     "variants": "other layers and models", "proofs": "gradients, properties",
     "reading": "what a word was made of",
     "plotting": "maps, pictures", "text": "sentence pairs", "runs": "folder of a training",
-    "cli": "the commands", "interop": "export, import", "models": "Hugging Face, PyTorch",
+    "cli": "the commands", "models": "Hugging Face, PyTorch",
 }
-COLUMNS = {"variants": 0, "reading": 0, "interop": 0, "models": 0, "proofs": 2}  # the others: 1
+COLUMNS = {"variants": 0, "reading": 0, "models": 0, "proofs": 2}  # the others: 1
 WIDTH, HEIGHT, PAD = 2.3, 0.62, 0.04
 
 
@@ -38,8 +38,6 @@ def rooms(root=ROOT):
         room = room if room in folders else "layers"
         found = {name if name in folders else "layers" for name in names} - {room}
         graph.setdefault(room, set()).update(found)
-    if "interop" in graph:                                             # by importlib, when asked
-        graph["cli"].add("interop")
     return graph
 
 

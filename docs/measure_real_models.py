@@ -30,10 +30,9 @@ from safetensors.numpy import load_file
 
 from aiayn_np import greedy_decode
 from aiayn_np.decoding.generation import generate
-from aiayn_np.interop import marian_format
-from aiayn_np.interop.folder_format import copied
 from aiayn_np.models import load_bert, load_gpt2, load_llama, load_marian
 from aiayn_np.models.marian import EPS
+from aiayn_np.models.marian_export import export_marian
 from aiayn_np.runs.open import open_run
 from aiayn_np.text.batches import arrays
 from aiayn_np.text.bleu import bleu
@@ -187,17 +186,13 @@ def exported(run_folder):
 
 
 def opened_there(run, place):
-    """(tokenizer, model of transformers, what the export says and whether it comes back equal)"""
+    """(tokenizer, model of transformers, what the export says and whether it is read to the bit)"""
     from transformers import MarianMTModel, MarianTokenizer
 
-    folder, again = place / "out", place / "again"
-    folder.mkdir()
-    again.mkdir()
-    lines = list(marian_format.write(run, folder))
-    copied(open_run(folder), again)
-    first, second = (load_file(path / "model.safetensors") for path in (folder, again))
+    lines = export_marian(run.trained(), run.task, place)
+    first, second = load_file(place / "model.safetensors"), load_marian(place).state()
     same = set(first) == set(second) and all(np.array_equal(second[n], a) for n, a in first.items())
-    return (MarianTokenizer.from_pretrained(folder), MarianMTModel.from_pretrained(folder).eval(),
+    return (MarianTokenizer.from_pretrained(place), MarianMTModel.from_pretrained(place).eval(),
             dict(export=lines, same_bits=same))
 
 

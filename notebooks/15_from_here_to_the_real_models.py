@@ -348,14 +348,23 @@ ax.figure
 # > <!-- given: Many trained models are kept on one site, Hugging Face, in folders of one form: `model.safetensors` holds the numbers, `config.json` sizes and options. **Neither file holds a program** (an old `pytorch_model.bin` may: do not open one that you do not trust). -->
 
 # %%
-from aiayn_np.interop.gpt2_format import save_gpt2
 from aiayn_np.models import load_gpt2
+from aiayn_np.models.gpt2 import GPT2
 
+E = model.stack.embedding.E.value
+gpt2 = GPT2.new(dict(vocab_size=len(E), n_layer=2, n_embd=64, n_inner=256, n_head=4, n_positions=48,
+                     activation_function="relu", layer_norm_epsilon=1e-6,
+                     tie_word_embeddings=False), rng=None)             # biases are zeros, the rest empty
+theirs = dict(gpt2.model.named_parameters())
+for name, parameter in model.named_parameters():
+    theirs[name].value = parameter.value
+theirs["stack.embedding.E"].value, theirs["output_projection.E"].value = 8 * E, E
 folder = Path(work.name) / "gpt2"
-save_gpt2(model, folder)
+gpt2.save(folder)
 opened = load_gpt2(folder)
-for name, array in list(opened.state().items())[:7]:
-    print(f"{name:36} {array.shape}  largest {np.abs(array).max():.2f}")
+for name, array in opened.state().items():
+    if name in ("transformer.wte.weight", "lm_head.weight") or "h.0.attn" in name:
+        print(f"{name:36} {array.shape!s:10}  largest {np.abs(array).max():.2f}")
 rows = run.some.batch(1)[0]                                            # (B, 48)
 apart = np.abs(opened.model(rows) - model(rows)).max()
 print(f"largest difference of a logit {apart:.0e}")
@@ -367,7 +376,7 @@ print(f"largest difference of a logit {apart:.0e}")
 #
 # So your model is a GPT-2. The biases of attention were written as zeros. The factor 8 went into `wte` (it is a power of two, so nothing was rounded), the $E$ at the input, and the $E$ at the output is kept apart as `lm_head`. (A test opens such folders with Hugging Face's program, too, and gets the same logits.)
 #
-# The same way leads back: `aiayn-np import FOLDER --out runs/theirs` opens a downloaded GPT-2, BERT, OPUS-MT or Llama, and all that you did here can be done with it.
+# The same way leads back: a command such as `aiayn-np attend FOLDER "some text"` opens a downloaded GPT-2, BERT, OPUS-MT or Llama, and all that you did here can be done with it.
 #
 # ## 15.6 For the keen: three of them, built
 #

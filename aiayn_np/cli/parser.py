@@ -46,13 +46,8 @@ COMMANDS = [  # name, function, its options, what it does, examples
   aiayn-np translate runs/text                      # lines that you type
   aiayn-np translate runs/text test.de --beam 4 --reference test.en"""),
     ("export", exchange.export_command, exchange.add_export_options,
-     "write a run in another library's format", """
-  aiayn-np export runs/copy copy.torch --to torch
-  aiayn-np export runs/text folder --to marian      # for Hugging Face transformers"""),
-    ("import", exchange.import_command, exchange.add_import_options,
-     "make a run of another library's files", """
-  aiayn-np import copy.torch --out runs/back
-  aiayn-np import opus-mt-de-en --out runs/opus --convert"""),
+     "write a translator as a folder of Hugging Face", """
+  aiayn-np export runs/text folder --to marian"""),
     ("generate", generate.generate_command, generate.add_generate_options,
      "let a language model go on with a text", """
   aiayn-np generate runs/words "Once upon a time"

@@ -10,22 +10,23 @@ installed by `pip install -e '.[pretrained]'`. No pickle is opened, and nothing 
 
 Public names, by the file that defines them:
 
-    bert     Bert, load_bert
+    bert     Bert
     config   read_json
     convert  from_torch, to_torch
-    describe  build, check_same, describe, sizes_of
     filling  fill
-    gpt2     GPT2, load_gpt2, tensors_of
-    layout   check_shapes, to_ours, to_theirs
-    llama    LLAMAS, Llama, load_llama
-    marian   Marian, layer_tensors, load_marian
-    weights  File, Tensor, Undrawn, as_checkpoint_error, linear_tensors, norm_tensors, written
+    gpt2     GPT2
+    llama    LLAMAS, Llama
+    marian   Marian
+    marian_export  as_marian, export_marian
+    tables   Form, Link, check_room, check_tensors, linear, links, load, norm, state_of
+    twin     build, check_same, config_of
+    weights  File, as_checkpoint_error, write_folder
 """
 
-from .bert import load_bert
+from .bert import Bert as load_bert
 from .convert import from_torch, to_torch
-from .gpt2 import load_gpt2
-from .llama import load_llama
-from .marian import load_marian
+from .gpt2 import GPT2 as load_gpt2
+from .llama import Llama as load_llama
+from .marian import Marian as load_marian
 
 __all__ = ["from_torch", "load_bert", "load_gpt2", "load_llama", "load_marian", "to_torch"]

@@ -1,86 +1,103 @@
 """The base class of the families: a model made of our layers, with the ids of its folder."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
-from ..files import CheckpointError
+from ..checks import is_integer
+from ..files import new_folder
 from ..module import Cache
-from .config import Config, generation_settings, not_used
-from .weights import (
-    FILE,
-    File,
-    Tensor,
-    Undrawn,
-    as_checkpoint_error,
-    dtype_of,
-    fill,
-    match,
-    written,
-)
+from .config import Config, read_json
+from .tables import Table, check_room, links, load, state_of
+from .vocabularies import tokenizer_vocabulary
+from .weights import File, as_checkpoint_error, write_folder
+
+GENERATION = "generation_config.json"
 
 
 class Pretrained:
-    """A model from a Hugging Face folder.
+    """A model of one of the families, from a Hugging Face folder.
 
     model : made of our layers     vocabulary : turns text into ids and back; None without tokenizer
-    config : the dict of config.json                tensors : the Tensors of the file
-    parts : the names of the files that hold them
-    generation : the dict of generation_config.json;  not_used : its settings that decoding ignores
+    config : the dict of config.json
+    settings : the same, with those of generation_config.json
+    links : the Links of the Parameters and the tensors of the file
+    parts : the names of the files that hold the tensors
     """
 
-    family = ""  # the model_type of the config
+    families: ClassVar[tuple[str, ...]]  # what model_type may be; `family` is what it is
     only: ClassVar[dict] = {}  # keys of the config that must have this value
-    heads: ClassVar[tuple] = ()  # the classes of transformers that have the head of `model`
+    vocabulary: Any = None
+    V: int  # how many ids a written text may have
+    N: int  # how many layers there are
+    d_model: int
+    d_ff: int
 
     def __init__(self, folder: str | Path) -> None:
         """Read a folder; raise FileNotFoundError, or CheckpointError with a reason in one line."""
+        folder = Path(folder)
         with as_checkpoint_error(folder):
-            config = Config(folder, self.family, self.only)
-            self.generation = generation_settings(config)
-            self.not_used = not_used(self.generation, self.family)
-            self.read_sizes(config)
-            self.tokenizer_class = config.values.get("tokenizer_class")
-            file = File(config.path.parent / FILE)
-            found = match(file, self.wanted(), self.ignored, self.other_head(config))
-            self.vocabulary = self.read_vocabulary(config.path.parent)
-            dtype = dtype_of(file, found)
-            self.model = fill(self.build(Undrawn(dtype)), file, found, dtype)
-        self.config, self.tensors = config.values, [tensor for tensor, _ in found]
-        self.parts = file.parts
-        self.check_constants(file)
+            path, generation = folder / "config.json", folder / GENERATION
+            self.read_config(read_json(path), read_json(generation)
+                             if generation.is_file() else {}, path)
+            file = File(folder, self.usual, self.ignored)
+            check_room(file.shapes, self.N, self.V, self.d_model, self.d_ff)
+            self.model = self.build(None)
+            self.vocabulary, self.parts = self.read_vocabulary(folder), file.parts
+            self.links = load(self.model, self.table(), file.shapes, file.read, file.dtype)
+            self.check_constants(file)
+
+    @classmethod
+    def new(cls, config: dict, rng: np.random.Generator | None) -> Any:
+        """Make a new model of a family, with drawn values; with rng=None they are left empty.
+
+        config : as in a config.json, which may leave out what has a default
+        """
+        made = cls.__new__(cls)
+        made.read_config({"model_type": cls.families[0]} | config, {}, "config")
+        made.model = made.build(rng)
+        made.links = links(made.model, made.table())
+        return made
+
+    def read_config(self, config: dict, generation: dict, path: str | Path) -> None:
+        """Read the sizes, and settings for decoding, which older folders have in the config."""
+        self.config, self.settings = config, config | generation
+        values = Config(config, path, self.families, self.only)
+        self.family = config["model_type"]
+        self.read_sizes(values)
 
     def read_sizes(self, config: Config) -> None:
         """Read the sizes from the config; raise CheckpointError if our layers cannot have them."""
         raise NotImplementedError
 
-    def other_head(self, config: Config) -> str:
-        """Return the end of an error message if the config names another head, else ""."""
-        names = config.values.get("architectures") or [self.heads[0]]
-        return "" if set(names) & set(self.heads) else (
-            f"; its config.json says {', '.join(map(str, names))}, and this is for"
-            f" {' or '.join(self.heads)}")
-
-    def wanted(self) -> Iterator[Tensor]:
-        """Yield the Tensors that the file must hold."""
+    def table(self) -> Table:
+        """Return {their name: (our path, form)} for all tensors of the file."""
         raise NotImplementedError
+
+    def build(self, rng: np.random.Generator | None) -> Any:
+        """Build the model."""
+        raise NotImplementedError
+
+    def end_of_text(self) -> int | None:
+        """Return the one id that ends a text, or None."""
+        eos: Any = self.settings.get("eos_token_id")
+        return eos if is_integer(eos) and 0 <= eos < self.V else None
+
+    def usual(self, name: str) -> str:
+        """Return the name that the table has for the name of a tensor in a file."""
+        return name
 
     def ignored(self, name: str) -> bool:
-        """Tell whether a tensor that is not wanted may be in the file."""
+        """Tell whether a tensor that is in no table may be in the file."""
         return False
 
-    def build(self, rng: np.random.Generator) -> Any:
-        """Build the model; its values will be replaced."""
-        raise NotImplementedError
-
-    def read_vocabulary(self, folder: str | Path) -> Any:
+    def read_vocabulary(self, folder: Path) -> Any:
         """Read the vocabulary of a folder; return None if the folder has none."""
-        raise NotImplementedError
+        return tokenizer_vocabulary(folder, self.V)
 
     def check_constants(self, file: File) -> None:
-        """Raise CheckpointError if constants in the file differ from those of the layers."""
+        """Raise ValueError if constants in the file differ from those of the layers."""
 
     def forward(self, *ids: np.ndarray, **options: Any) -> tuple[np.ndarray, Cache]:
         """Return (logits, cache) for ids (B, T) of the folder; options are those of the model."""
@@ -96,17 +113,13 @@ class Pretrained:
 
     def state(self) -> dict[str, np.ndarray]:
         """Return {name in the file: array}, the current values of the model."""
-        return written(self.tensors, {n: p.value for n, p in self.model.named_parameters()})
+        return state_of(self.links)
 
     def gradients(self) -> dict[str, np.ndarray]:
         """Return {name in the file: array}, the current gradients of the model."""
-        parameters = dict(self.model.named_parameters())
-        return {t.names[0]: t.form.gradient([parameters[path].grad for path in t.paths])
-                for t in self.tensors}
+        return {link.names[0]: link.gradient() for link in self.links}
 
-
-def check_vocabulary(folder, ids, vocab_size):
-    """Raise CheckpointError if a tokenizer has ids that the model does not have."""
-    if ids and not (min(ids) >= 0 and max(ids) < vocab_size):
-        raise CheckpointError(f"{folder}: ids of the vocabulary must lie in [0, {vocab_size}), got"
-                              f" {min(ids)} to {max(ids)}")
+    def save(self, folder: str | Path) -> None:
+        """Write config.json and model.safetensors; FileExistsError if the folder is not empty."""
+        with new_folder(Path(folder)) as made:
+            write_folder(made, self.config, self.state())

@@ -6,7 +6,6 @@ be masked, so our model gives it an id and a row of E of its own, the last one.
 """
 
 import copy
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -16,39 +15,31 @@ from ..checks import check_ids
 from ..decoder import Decoder, DecoderLayer
 from ..embedding import Embedding
 from ..encoder import Encoder, EncoderLayer
-from ..files import CheckpointError
 from ..module import Cache, Parameter
 from ..transformer import Transformer
 from ..variants.embeddings import BiasedProjection, SinusoidsInHalves, UnscaledEmbedding
 from ..variants.layer_options import layer_factory, set_eps
 from .config import Config
-from .forms import ROW, STACKED, WithStart
 from .loaded import Pretrained
-from .vocabularies import MarianVocabulary, all_or_none
-from .weights import File, Tensor, linear_tensors, norm_tensors
+from .tables import ROW, SAME, STACKED, Table, linear, norm, with_start
+from .vocabularies import MarianVocabulary
+from .weights import File
 
 EPS = 1e-5  # of every layer norm
-SHARED, ENCODER, DECODER, HEAD = (
-    "model.shared.weight", "model.encoder.embed_tokens.weight",
-    "model.decoder.embed_tokens.weight", "lm_head.weight")
-
-
-def load_marian(folder: str | Path) -> "Marian":
-    """Open the folder of an OPUS-MT model or of another MarianMTModel.
-
-    Returns a Marian. Raises FileNotFoundError, and CheckpointError with the reason.
-    """
-    return Marian(folder)
+SHARED = "model.shared.weight"
+POSITIONS = "embed_positions.weight"  # end of the names of sinusoids, which our layers compute
 
 
 class Marian(Pretrained):
-    """`model` is a Transformer with the V ids of the folder, and the id V, which starts a target.
+    """The folder of an OPUS-MT model or of another MarianMTModel.
+
+    `model` is a Transformer with the V ids of the folder, and the id V, which starts a target.
 
     start : the id that starts a target in the folder;  bos : V, the id that replaces it here
     never : the ids that decoding never writes
     """
 
-    family, heads = "marian", ("MarianMTModel",)
+    families = ("marian",)
     only: ClassVar[dict] = {
         "normalize_before": False, "normalize_embedding": False, "add_final_layer_norm": False,
         "static_position_embeddings": True, "extra_pos_embeddings": 0}
@@ -68,35 +59,36 @@ class Marian(Pretrained):
         self.eos = config.token("eos_token_id", self.V, 0)
         self.start = config.token("decoder_start_token_id", self.V, 58100)
         self.bos, self.never = self.V, [self.pad]
-        for word in self.generation.get("bad_words_ids") or ():
+        for word in self.settings.get("bad_words_ids") or ():
             if len(word) == 1 and word != [self.eos]:
                 self.never += check_ids("bad_words_ids", word, self.V).tolist()
         self.sides = {
             side: (config.size(f"{side}_layers", 12), config.size(f"{side}_ffn_dim", 4096),
-                   config.heads(f"{side}_attention_heads", 16, self.d_model))
+                   config.size(f"{side}_attention_heads", 16))
             for side in ("encoder", "decoder")
         }
+        self.N = sum(N for N, _, _ in self.sides.values())
+        self.d_ff = min(d_ff for _, d_ff, _ in self.sides.values())
 
-    def wanted(self) -> Iterator[Tensor]:
-        d, with_start = self.d_model, WithStart(self.start, self.pad)
-        if self.shared and self.tied:
-            yield Tensor((SHARED, ENCODER, DECODER, HEAD), (self.V, d), ("src_embedding.E",),
-                         with_start)
-        else:
-            yield Tensor((ENCODER,), (self.V_src, d), ("src_embedding.E",))
-            tied = (HEAD,) if self.tied else ()
-            yield Tensor((DECODER, *tied), (self.V, d), ("tgt_embedding.E",), with_start)
-            if not self.tied:
-                yield Tensor((HEAD,), (self.V, d), ("output_projection.E",), STACKED)
-        yield Tensor(("final_logits_bias",), (1, self.V), ("output_projection.b",), ROW)
-        for side, (N, d_ff, _) in self.sides.items():
-            for i in range(N):
-                yield from layer_tensors(side, i, d, d_ff)
+    def table(self) -> Table:
+        start = with_start(self.start, self.pad)
+        one_E = self.shared and self.tied                   # for both languages and the logits
+        return {
+            **({SHARED: ("src_embedding.E", start)} if one_E else {}),
+            "model.encoder.embed_tokens.weight": ("src_embedding.E", start if one_E else SAME),
+            "model.decoder.embed_tokens.weight": ("tgt_embedding.E", start),
+            "lm_head.weight": ("output_projection.E", start if self.tied else STACKED),
+            "final_logits_bias": ("output_projection.b", ROW),
+            **stack_table("encoder", {"self_attn": "self_attention"}),
+            **stack_table("decoder", {"self_attn": "self_attention",
+                                      "encoder_attn": "cross_attention"}),
+        }
 
     def ignored(self, name: str) -> bool:
-        return is_positions(name) or name == SHARED    # which an untied model does not use
+        is_unused = name == SHARED and not (self.shared and self.tied)
+        return is_unused or name.endswith(POSITIONS)
 
-    def build(self, rng: np.random.Generator) -> Transformer:
+    def build(self, rng: np.random.Generator | None) -> Transformer:
         d, P_drop = self.d_model, self.P_drop
         options = dict(bias=True, activation=self.activation)
         layers = {"encoder": layer_factory(EncoderLayer, **options),
@@ -114,20 +106,20 @@ class Marian(Pretrained):
         if not (self.shared and self.tied):
             model.src_embedding = embedding(self.V_src, d, rng=rng)
         E = model.tgt_embedding.E
-        E = E if self.tied else Parameter(rng.normal(size=(self.V + 1, d)))
+        E = E if self.tied else Parameter.normal(d**-0.5, (self.V + 1, d), rng)
         projection: Any = BiasedProjection(E)
         model.output_projection = projection
         return set_eps(model, EPS)
 
-    def read_vocabulary(self, folder: str | Path) -> MarianVocabulary | None:
-        there = all_or_none(folder, "source.spm", "target.spm", "vocab.json")
-        return MarianVocabulary(folder, self) if there else None
+    def read_vocabulary(self, folder: Path) -> MarianVocabulary | None:
+        return MarianVocabulary(folder, self) if (folder / "vocab.json").is_file() else None
 
     def check_constants(self, file: File) -> None:
         want = self.model.positions.table(self.max_len)
-        for name in filter(is_positions, file.shapes):
-            if file.shapes[name] != want.shape or not np.allclose(file.read(name), want, atol=1e-5):
-                raise CheckpointError(f"{file.path}: {name} must be the sinusoids of the config")
+        for name in (name for name in file.places if name.endswith(POSITIONS)):
+            found = file.read(name)
+            if found.shape != want.shape or not np.allclose(found, want, atol=1e-5):
+                raise ValueError(f"{name} must be the sinusoids of the config")
 
     def forward(self, *ids: np.ndarray, **options: Any) -> tuple[np.ndarray, Cache]:
         """Return (logits (B, T_tgt, V), cache) for ids (src, tgt); tgt begins with `start`."""
@@ -151,24 +143,15 @@ class Marian(Pretrained):
         return model
 
 
-def is_positions(name):
-    """Tell whether a tensor holds the sinusoids, which our layers compute."""
-    return name.endswith("embed_positions.weight")
-
-
-def layer_tensors(side: str, i: int, d: int, d_ff: int) -> Iterator[Tensor]:
-    """Yield the Tensors of layer i of a stack."""
-    theirs, ours = f"model.{side}.layers.{i}", f"{side}.layers.{i}"
-    attentions = {"self_attn": "self_attention"}
-    if side == "decoder":
-        attentions["encoder_attn"] = "cross_attention"
-    norms = [f"{name}_layer_norm" for name in attentions] + ["final_layer_norm"]
+def stack_table(side: str, attentions: dict[str, str]) -> Table:
+    """Return the entries of the layers of a stack; `attentions` are {their name: ours}."""
+    theirs, ours = f"model.{side}.layers.*", f"{side}.layers.*"
+    table = linear(f"{theirs}.fc1", f"{ours}.feed_forward.linear_1")
+    table |= linear(f"{theirs}.fc2", f"{ours}.feed_forward.linear_2")
     for name, attention in attentions.items():
-        for short, linear in zip("qkv", "QKV"):
-            yield from linear_tensors(f"{theirs}.{name}.{short}_proj",
-                                      f"{ours}.{attention}.linear_{linear}", d, d)
-        yield from linear_tensors(f"{theirs}.{name}.out_proj", f"{ours}.{attention}.linear_O", d, d)
-    yield from linear_tensors(f"{theirs}.fc1", f"{ours}.feed_forward.linear_1", d, d_ff)
-    yield from linear_tensors(f"{theirs}.fc2", f"{ours}.feed_forward.linear_2", d_ff, d)
+        for short, letter in zip(("q_proj", "k_proj", "v_proj", "out_proj"), "QKVO"):
+            table |= linear(f"{theirs}.{name}.{short}", f"{ours}.{attention}.linear_{letter}")
+    norms = [f"{name}_layer_norm" for name in attentions] + ["final_layer_norm"]
     for number, name in enumerate(norms, 1):
-        yield from norm_tensors(f"{theirs}.{name}", f"{ours}.add_norm_{number}.layer_norm", d)
+        table |= norm(f"{theirs}.{name}", f"{ours}.add_norm_{number}.layer_norm")
+    return table

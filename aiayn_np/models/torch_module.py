@@ -3,6 +3,7 @@
 import contextlib
 import math
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -13,7 +14,8 @@ class TorchTransformer(nn.Module):
     """logits = Decoder(tgt, Encoder(src)) E^T, computed by PyTorch
 
     src (B, T_src), tgt (B, T_tgt) ids   ->   logits (B, T_tgt, vocab_size)
-    config : what `describe` returns for our model     state : {name: array}, all values
+    config : what `config_of` returns for our model
+    state : {name: array} of all values, but of biases that our model does not have
 
     The stacks are torch.nn.Transformer. It differs from the paper in four points, and all four are
     undone here. The biases in the projections of attention are zero and frozen. The norm at the end
@@ -35,11 +37,11 @@ class TorchTransformer(nn.Module):
             del self.positions
             self.register_buffer("positions", torch.from_numpy(PE.astype(state["E"].dtype)),
                                  persistent=False)
-        tensors = {name: torch.from_numpy(value) for name, value in state.items()}
+        zeros = {name: np.zeros(p.shape, state["E"].dtype) for name, p in self.named_parameters()}
+        tensors = {name: torch.from_numpy(value) for name, value in (zeros | state).items()}
         self.load_state_dict(tensors, assign=True)
         for name, parameter in self.named_parameters():
-            if not config["bias"] and name.endswith(("in_proj_bias", "out_proj.bias")):
-                parameter.requires_grad_(False)
+            parameter.requires_grad_(name in state)
 
     def embed(self, ids):
         """Return E[ids] sqrt(d_model) plus positions, (B, T, d_model), after dropout."""

@@ -8,21 +8,12 @@ import numpy as np
 from ..files import CheckpointError
 from ..text.extra import extra
 from ..text.vocabulary import SPACE, whole_text
-from .config import fetched, read_json
-from .loaded import check_vocabulary
+from .config import read_json
 
+TOKENIZER = "tokenizer.json"
 MARIAN_FILES = ("source.spm", "target.spm", "vocab.json", "target_vocab.json")
 CODE = re.compile(r">>.*?<<")  # names the language to translate into, at the start of a line
 SPECIAL = re.compile(r"(</s>|<pad>|<unk>)")  # these are tokens wherever they stand in a line
-
-
-def all_or_none(folder, *names):
-    """Tell whether a folder has these files; raise CheckpointError if it has only some of them."""
-    missing = [name for name in names if not (Path(folder) / name).is_file()]
-    if 0 < len(missing) < len(names):
-        there = ", ".join(name for name in names if name not in missing)
-        raise CheckpointError(f"{folder} lacks {', '.join(missing)}, which belongs to {there}")
-    return not missing
 
 
 class MarianVocabulary:
@@ -81,7 +72,7 @@ def sentence_pieces(path):
     """Read a SentencePiece model; raise CheckpointError if the file is damaged."""
     try:
         library = extra("sentencepiece", of="pretrained")
-        return library.SentencePieceProcessor(model_proto=fetched(path).read_bytes())
+        return library.SentencePieceProcessor(model_proto=Path(path).read_bytes())
     except RuntimeError as error:
         raise CheckpointError(f"{path} is not a SentencePiece model: {error}") from error
 
@@ -122,3 +113,29 @@ class TokenizerVocabulary:
     def id(self, piece):
         """Return the id of a piece, or None if it has none."""
         return self.tokenizer.token_to_id(piece)
+
+
+def tokenizer_vocabulary(folder, vocab_size):
+    """Read tokenizer.json, as it is; return None if the folder does not have it.
+
+    Truncation and padding in it do not count: a call of transformers with either leaves them there.
+    """
+    path = Path(folder) / TOKENIZER
+    if not path.is_file():
+        return None
+    library = extra("tokenizers", of="pretrained")
+    try:
+        tokenizer = library.Tokenizer.from_file(str(path))
+    except Exception as error:  # the library raises Exception itself
+        raise CheckpointError(f"{path} is not a tokenizer: {error}") from error
+    check_vocabulary(path, list(tokenizer.get_vocab().values()), vocab_size)
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return TokenizerVocabulary(tokenizer)
+
+
+def check_vocabulary(path, ids, vocab_size):
+    """Raise CheckpointError if a tokenizer has ids that the model does not have."""
+    if ids and not (min(ids) >= 0 and max(ids) < vocab_size):
+        raise CheckpointError(f"{path}: ids of the vocabulary must lie in [0, {vocab_size}), got"
+                              f" {min(ids)} to {max(ids)}")

@@ -6,17 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from ..checks import one_line
 from ..decoding.generation import generate
 from ..files import CheckpointError
 from ..models.bert import Bert
 from ..models.config import read_json
 from ..models.filling import MASK
 from ..models.gpt2 import GPT2
-from ..models.llama import LLAMAS, load_llama
+from ..models.llama import LLAMAS, Llama
 from ..models.marian import Marian
-from ..models.tokenizer_files import TOKENIZER_FILES
-from ..models.vocabularies import MARIAN_FILES
+from ..models.vocabularies import MARIAN_FILES, TOKENIZER
 from ..training.loss import LabelSmoothedCrossEntropy
 from ..transformer import Transformer
 from .one_text import OneTextRun
@@ -24,7 +22,7 @@ from .run import Run
 from .text_run import TextRun
 
 FOLDER_FILES = ("config.json", "generation_config.json", "model.safetensors",
-                "model.safetensors.index.json", *MARIAN_FILES, *TOKENIZER_FILES)
+                "model.safetensors.index.json", *MARIAN_FILES, TOKENIZER)
 EXAMPLE = 12  # tokens of the source that is shown if none is given
 
 
@@ -55,9 +53,7 @@ class PretrainedRun(Run):
         self.model, self.vocabulary = self.loaded.model, self.loaded.vocabulary
         self.config = {"train": {}, "task": self.loaded.family}
         self.task = self.make_task()
-        asked = ", ".join(f"{name}={value}" for name, value in self.loaded.not_used.items())
-        self.note = asked and (f"{folder} asks for {one_line(asked)[:200]}; the options of"
-                               f" {self.command} decide instead")
+        self.note = ""
 
     def make_task(self):
         """Make the object that turns text into ids and back."""
@@ -204,7 +200,7 @@ class GPT2Run(TokensRun):
 class LlamaRun(GPT2Run):
     """The same of a Llama, Qwen2 or Qwen3."""
 
-    opens = staticmethod(load_llama)
+    opens = Llama
 
 
 class BertRun(TokensRun):

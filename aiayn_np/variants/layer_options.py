@@ -40,7 +40,14 @@ def make_layer(layer, bias, activation, d_model, d_ff, h, *, rng, **options):
         for _, attention in leaves(made, MultiHeadAttention):
             add_biases(attention)
     if activation is not None:
-        made.feed_forward = FeedForward(d_model, d_ff, activation=activation(), rng=rng)
+        made.feed_forward = activated(made.feed_forward, activation())
+    return made
+
+
+def activated(paper, activation):
+    """Return a FeedForward with the affine maps of the paper's, so that nothing is drawn twice."""
+    made = FeedForward.__new__(FeedForward)
+    made.linear_1, made.activation, made.linear_2 = paper.linear_1, activation, paper.linear_2
     return made
 
 

@@ -30,7 +30,6 @@ ROOMS = {
     "runs": {"layers", "files", "variants", "optimizers", "decoding", "training", "plotting",
              "text", "models"},
     "models": {"layers", "files", "variants", "text"},
-    "interop": {"layers", "files", "variants", "text", "runs", "models"},
 }
 # the same for the course, which may import each room of the paper
 COURSE_ROOMS = {
@@ -39,7 +38,6 @@ COURSE_ROOMS = {
 OUTSIDE = {  # third-party packages of a room, besides NumPy
     "plotting": {"matplotlib", "PIL"}, "lab": {"matplotlib"}, "drawings": {"matplotlib"},
     "training": {"threadpoolctl", "mpi4py"}, "cli": {"tqdm"}, "models": {"torch", "safetensors"},
-    "interop": {"torch", "safetensors"},
 }
 
 

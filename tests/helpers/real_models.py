@@ -6,10 +6,7 @@ import shutil
 
 from hugging_face import GOLDEN
 
-from aiayn_np import LearnedPositionalEncoding
-from aiayn_np.interop.gpt2_format import save_gpt2
-from aiayn_np.variants.models import LanguageModel
-from aiayn_np.variants.pre_norm import PreNormEncoderLayer
+from aiayn_np.models.gpt2 import GPT2
 
 LINES = ["eins", "zwei und drei", "drei und eins und zwei", "zwei"]
 TOKENIZERS = GOLDEN.with_name("tokenizers")
@@ -17,23 +14,26 @@ WORDS = ("[PAD] [UNK] [CLS] [SEP] [MASK] paris is the capital of france a b c d 
 
 
 def make_gpt2(folder, rng):
-    """A folder of a GPT-2 with a tokenizer, without it being one file."""
+    """A folder of a GPT-2 with a tokenizer."""
     from tokenizers import ByteLevelBPETokenizer
 
     tokenizer = ByteLevelBPETokenizer()
     tokenizer.train_from_iterator(["the cat and the dog and the bird"] * 3, vocab_size=270)
-    model = LanguageModel(len(tokenizer.get_vocab()), N=1, d_model=12, d_ff=20, h=3, max_len=30,
-                          pad=None, layer=PreNormEncoderLayer,
-                          positions=LearnedPositionalEncoding, rng=rng)
-    save_gpt2(model, folder)
-    tokenizer.save_model(str(folder))
+    save_gpt2(folder, rng, len(tokenizer.get_vocab()), 30)
+    tokenizer.save(str(folder / "tokenizer.json"))
     return folder
+
+
+def save_gpt2(folder, rng, vocab_size, max_len):
+    """A folder of a GPT-2 of random numbers."""
+    GPT2.new(dict(vocab_size=vocab_size, n_layer=1, n_embd=12, n_inner=20, n_head=3,
+                  n_positions=max_len), rng).save(folder)
 
 
 def make_bert(folder):
     """A folder of a BERT with a vocabulary of 23 words."""
     shutil.copytree(GOLDEN / "bert", folder)
-    (folder / "vocab.txt").write_text("\n".join(WORDS.split()) + "\n")
+    shutil.copy(TOKENIZERS / "bert" / "tokenizer.json", folder)
     return folder
 
 
@@ -44,9 +44,7 @@ def make_saved(family, folder, rng):
         shutil.copytree(GOLDEN / "bert", folder)
     else:
         whole = json.loads((TOKENIZERS / family / "tokenizer.json").read_text(encoding="utf-8"))
-        save_gpt2(LanguageModel(
-            len(whole["model"]["vocab"]), N=1, d_model=12, d_ff=20, h=3, max_len=200, pad=None,
-            layer=PreNormEncoderLayer, positions=LearnedPositionalEncoding, rng=rng), folder)
+        save_gpt2(folder, rng, len(whole["model"]["vocab"]), 200)
     for path in (TOKENIZERS / family).glob("tokenizer*"):
         shutil.copy(path, folder)
     return folder

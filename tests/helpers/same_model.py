@@ -13,6 +13,9 @@ from aiayn_np import (
     MultiHeadAttention,
     Transformer,
 )
+from aiayn_np.models.convert import table
+from aiayn_np.models.tables import links, state_of
+from aiayn_np.models.twin import build
 from aiayn_np.variants.choices import CHOICES
 
 VOCAB, PAD, EPS_LS, N, D_MODEL, D_FF, H = 9, 3, 0.1, 2, 6, 7, 2
@@ -65,6 +68,15 @@ def ours(model, src, tgt, targets):
     model.backward(criterion.backward(1.0, loss_cache), cache)
     gradients = {f"grad {name}": p.grad for name, p in model.named_parameters()}
     return {"logits": logits, "loss": np.array(loss)} | gradients
+
+
+def to_theirs(state, config):
+    """Our arrays under PyTorch's names, and in its shapes."""
+    model = build(config)
+    for name, parameter in model.named_parameters():
+        parameter.value = state[name]
+    found = state_of(links(model, table(config)))
+    return {name: np.ascontiguousarray(array) for name, array in found.items()}
 
 
 def theirs(module, src, tgt, targets):

@@ -65,22 +65,6 @@ def saved(tokenizer, folder, family):
     return tokenizer
 
 
-def older(folder, family):
-    """Take tokenizer.json away, and leave the files of older versions."""
-    whole = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))
-    (folder / "tokenizer.json").unlink()
-    vocab = whole["model"]["vocab"]
-    added = {t["content"]: t["id"] for t in whole["added_tokens"] if t["content"] not in vocab}
-    if added:
-        (folder / "added_tokens.json").write_text(json.dumps(added))
-    if family == "bert":
-        (folder / "vocab.txt").write_text("".join(f"{w}\n" for w in vocab), encoding="utf-8")
-    else:
-        (folder / "vocab.json").write_text(json.dumps(vocab), encoding="utf-8")
-        merges = "\n".join(" ".join(pair) for pair in whole["model"]["merges"])
-        (folder / "merges.txt").write_text(f"#version: 0.2\n{merges}\n", encoding="utf-8")
-
-
 def freeze(family, make):
     """Write a folder after calls with truncation and padding, and the ids of 60 lines."""
     folder = GOLDEN / family

@@ -78,7 +78,7 @@ WORKS = {  # command -> how it is tried, what it prints
     "grade": ("grade answers --exercise softmax", r"^0 of 1 answers passed"),
     "lessons": ("lessons here", "here"),
 }
-NEED_EXTRAS = {"export", "import", "translate"}  # below
+NEED_EXTRAS = {"export", "translate"}  # below
 
 
 @pytest.mark.parametrize("name", WORKS)
@@ -100,7 +100,6 @@ def test_a_figure_is_drawn_of_the_results_in_the_wheel(bare):
 
 MISSING = {  # extra -> a command that needs it
     "text": "train text --source text.de --target text.en --out runs/text",
-    "torch": "export runs/reverse out --to torch",
     "mpi": "train copy --steps 1 --out runs/mpi",
     "pretrained": f"generate {GOLDEN}/gpt2 Once",
 }
@@ -113,8 +112,7 @@ def test_a_missing_extra_is_told_in_one_line(bare, extra):
     _, err = bare.command(MISSING[extra], code=2, **as_a_rank)
     last = err.splitlines()[-1]
     assert last.startswith("aiayn-np: error: ")
-    packages = {"text": "'sentencepiece", "torch": "'torch", "mpi": "mpi4py",
-                "pretrained": "'safetensors"}
+    packages = {"text": "'sentencepiece", "mpi": "mpi4py", "pretrained": "'safetensors"}
     assert f"pip install {packages[extra]}" in last
 
 

@@ -11,12 +11,11 @@ from golden.make_interop import PATH, computed
 from golden_arrays import frozen
 from pages import ROOT, blocks
 from parity import assert_same
-from same_model import KINDS, batch, model_of, ours, theirs
+from same_model import KINDS, batch, model_of, ours, theirs, to_theirs
 from sentences import options
 
 from aiayn_course.cli.main import main
 from aiayn_np.models import from_torch, to_torch
-from aiayn_np.models.layout import to_theirs
 from aiayn_np.runs.open import open_run
 from aiayn_np.training.loss import LabelSmoothedCrossEntropy
 from aiayn_np.training.optimizer import Adam, warmup_rate
@@ -41,9 +40,8 @@ def test_logits_loss_and_every_gradient_are_the_same(kind, seed):
         found, want = ours(model, *ids), theirs(module, *ids)
         grads = {n.removeprefix("grad "): g for n, g in found.items() if n.startswith("grad ")}
         renamed = {f"grad {n}": g for n, g in to_theirs(grads, module.config).items()}
-        trained = {n: renamed[n] for n in want if n.startswith("grad ")}
-        assert sum(g.size for g in trained.values()) == sum(g.size for g in grads.values())
-        assert_same({"logits": found["logits"], "loss": found["loss"]} | trained, want, kind)
+        assert sum(g.size for g in renamed.values()) == sum(g.size for g in grads.values())
+        assert_same({"logits": found["logits"], "loss": found["loss"]} | renamed, want, kind)
 
 
 @every_kind
@@ -127,7 +125,7 @@ def trained_there(folder, ranks):
 
 
 def losses_here(folder, steps):
-    """The same with NumPy, and the run after it."""
+    """The same with NumPy, and the model after it."""
     run = open_run(folder)
     run.prepare()
     train, adam = run.config["train"], Adam(run.model)
@@ -141,7 +139,17 @@ def losses_here(folder, steps):
         run.model.backward(criterion.backward(1.0, loss_cache), cache)
         adam.step(warmup_rate(step, run.model.d_model, train["warmup_steps"], train["rate_scale"]))
         losses.append(loss)
-    return losses
+    return losses, run.model
+
+
+def assert_same_training(folder, ranks):
+    """The program has NumPy's losses, and the weights that it writes are NumPy's."""
+    found = trained_there(folder, ranks)
+    want, model = losses_here("runs/copy", len(found))
+    np.testing.assert_allclose(found, want, rtol=0, atol=1e-9)
+    there = np.load("runs/there.npz")
+    for name, value in model.state_dict().items():
+        np.testing.assert_allclose(there[name], value, rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize("ranks", [1, 2])
@@ -150,27 +158,14 @@ def test_the_program_of_the_page_has_the_losses_of_numpy(kind, ranks, tmp_path, 
     """Batches of 9, which two processes share as 5 and 4 rows."""
     monkeypatch.chdir(tmp_path)
     assert main(["train", "reverse", *TINY, *kind, "--steps", "40", "--out", "runs/copy"]) == 0
-    assert main(["export", "runs/copy", "copy.torch", "--to", "torch"]) == 0
-    for out in ("runs/there", "runs/here"):
-        assert main(["import", "copy.torch", "--out", out]) == 0
-    want = losses_here("runs/here", 40)
-    np.testing.assert_allclose(trained_there(tmp_path, ranks), want, rtol=0, atol=1e-9)
-    assert main(["train", "reverse", "--resume", "--out", "runs/here"]) == 0
-    assert main(["decode", "runs/there", "3 1 2"]) == 0
-    here, there = (open_run(f"runs/{name}").model.state_dict() for name in ("here", "there"))
-    for name, value in there.items():
-        np.testing.assert_allclose(value, here[name], rtol=0, atol=1e-9)
+    assert_same_training(tmp_path, ranks)
 
 
 def test_the_program_of_the_page_trains_on_text(tmp_path, monkeypatch):
     argv = [*options(tmp_path), "--tokens", "20", "--float64", "--P-drop", "0", "--epochs", "0.2"]
-    assert main([*argv, "--out", str(tmp_path / "run")]) == 0
     monkeypatch.chdir(tmp_path)
-    assert main(["export", "run", "text.torch", "--to", "torch"]) == 0
-    for out in ("runs/there", "runs/here"):
-        assert main(["import", "text.torch", "--out", out]) == 0
-    found = trained_there(tmp_path, 1)
-    np.testing.assert_allclose(found, losses_here("runs/here", len(found)), rtol=0, atol=1e-9)
+    assert main([*argv, "--out", "runs/copy"]) == 0
+    assert_same_training(tmp_path, 1)
 
 
 def test_the_first_lines_of_the_page(tmp_path, monkeypatch):

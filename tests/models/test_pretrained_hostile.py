@@ -1,6 +1,7 @@
 """Folders that are damaged or that lie: one clear line, and nothing is allocated before it."""
 
 import json
+import math
 import shutil
 import tracemalloc
 
@@ -45,8 +46,6 @@ def refuses(folder, message):
 def test_a_file_that_is_not_there(folder):
     (folder / "model.safetensors").unlink()
     refuses(folder, "model.safetensors is missing")
-    (folder / "pytorch_model.bin").write_bytes(b"pickle")
-    refuses(folder, "a pickle, which is not opened: .* --convert")
     (folder / "config.json").unlink()
     with pytest.raises(FileNotFoundError):
         LOADERS[folder.name](folder)
@@ -77,12 +76,12 @@ def changed(change):
 
 
 @pytest.mark.parametrize(("edit", "message"), [
-    (lambda tensors, family: tensors.pop(TIED[family][0]), "lacks the tensor"),
+    (lambda tensors, family: tensors.pop(TIED[family][0]), "every tensor must be there, missing"),
     (lambda tensors, family: tensors.update(surprise=np.zeros((2, 3))),
-     "holds surprise, which these layers do not have"),
+     "there must be no other tensor, got unknown surprise"),
     (lambda tensors, family: tensors.update({TIED[family][1]: tensors[TIED[family][0]] + 1}),
-     "must be equal, since the config ties them"),
-    (changed(lambda x: x[:-1].copy()), r"must have shape \(\d+, \d+\), as its config.json says"),
+     "must be equal, since the model has one matrix for both"),
+    (changed(lambda x: x[:-1].copy()), r"must have shape \(\d+, \d+\), got \(\d+, \d+\)"),
     (changed(lambda x: x.astype(np.int64)), "must be one of F64, F32, F16, BF16, got I64"),
     (changed(lambda x: x * np.nan), "must be finite, it holds nan or inf"),
 ])
@@ -102,40 +101,43 @@ def test_a_tied_matrix_may_come_twice(folder, family):
 
 SCALED = {"rope_type": "llama3", "rope_theta": 5e5, "factor": 8.0}
 LLAMA = [
-    ({"model_type": "mixtral"}, "model_type must be one of llama, qwen2, qwen3, got mixtral"),
-    ({"model_type": ["llama"]}, "model_type must be one of llama"),
+    ({"model_type": "mixtral"}, "model_type must be llama or qwen2 or qwen3, got mixtral"),
+    ({"model_type": ["llama"]}, "model_type must be llama or"),
     ({"rope_scaling": SCALED}, "rope_scaling must be None or missing, got .*llama3"),
     ({"rope_parameters": SCALED}, "rope_parameters must be those of the rope_type 'default'"),
     ({"rope_parameters": {"rope_theta": 1e4, "partial_rotary_factor": 0.5}}, "rope_parameters"),
     ({"rope_parameters": 3}, "rope_parameters must be those"),
     ({"rope_parameters": None, "rope_theta": "1e4"}, "rope_theta must be a number above 0"),
     ({"rope_parameters": {"rope_theta": -1.0}}, "rope_theta must be a number above 0"),
+    ({"rope_parameters": {"rope_theta": math.inf}}, "rope_theta must be a number above 0"),
     ({"model_type": "qwen2", "use_sliding_window": True}, "use_sliding_window must be False"),
     ({"layer_types": ["full_attention", "sliding_attention"]}, "layer_types must be full_att"),
     ({"quantization_config": {"bits": 4}}, "quantization_config must be None or missing"),
     ({"num_local_experts": 8}, "num_local_experts must be None or missing, got 8"),
     ({"pretraining_tp": 2}, "pretraining_tp must be 1 or missing"),
-    ({"num_key_value_heads": 4}, "num_key_value_heads must be a divisor of the 6 heads, got 4"),
-    ({"head_dim": 3}, "head_dim must be even"),
+    ({"num_key_value_heads": 4}, "h must be divisible by h_kv, got h=6, h_kv=4"),
+    ({"head_dim": 3}, "d_k must be even, for pairs of features, got d_k=3"),
     ({"hidden_act": "relu2"}, "hidden_act must be one of relu, gelu"),
-    ({"attention_bias": True}, "lacks the tensor model.layers.0.self_attn.q_proj.bias"),
-    ({"model_type": "qwen3"}, "lacks the tensor model.layers.0.self_attn.q_norm.weight"),
-    ({"architectures": ["LlamaForSequenceClassification"], "tie_word_embeddings": False},
-     "lacks the tensor lm_head.weight; its config.json says LlamaForSequenceClassification"),
+    ({"attention_bias": True}, "must be there, missing model.layers.0.self_attn.q_proj.bias"),
+    ({"model_type": "qwen3"}, "must be there, missing model.layers.0.self_attn.q_norm.weight"),
+    ({"tie_word_embeddings": False}, "every tensor must be there, missing lm_head.weight"),
+    ({"num_hidden_layers": 3}, "must be there, missing model.layers.2.input_layernorm.weight"),
+    ({"intermediate_size": 10**12}, "its tensors must have room for 2 layers, 23 ids, d_model=12"),
 ]
 
 
 @pytest.mark.parametrize(("family", "values", "message"), [
-    ("marian", {"model_type": "t5"}, "model_type must be '.*', got t5"),
+    ("marian", {"model_type": "t5"}, "model_type must be marian, got t5"),
     ("gpt2", {"auto_map": {"AutoModel": "evil.Model"}}, "auto_map must be None or missing, got"),
     ("bert", {"is_decoder": True}, "is_decoder must be False or missing, got True"),
     ("bert", {"tie_word_embeddings": "yes"}, "tie_word_embeddings must be true or false, got yes"),
-    ("gpt2", {"vocab_size": 10**12}, "must have shape"),
+    ("gpt2", {"vocab_size": 10**12}, "its tensors must have room for 3 layers, 10{12} ids"),
     ("gpt2", {"vocab_size": "../../etc"}, "vocab_size must be an integer of at least 1, got"),
+    ("bert", {"vocab_size": math.nan}, "vocab_size must be an integer of at least 1, got nan"),
     ("marian", {"activation_function": ["gelu"]}, "activation_function must be one of relu, gelu"),
     ("marian", {"normalize_before": True}, "normalize_before must be False or missing, got True"),
-    ("marian", {"encoder_layers": 10**12}, "lacks the tensor model.encoder.layers.3"),
-    ("marian", {"encoder_attention_heads": 5}, "must be a divisor of the width"),
+    ("marian", {"encoder_layers": 10**12}, "its tensors must have room for 10{11}1 layers"),
+    ("marian", {"encoder_attention_heads": 5}, "d_model must be divisible by h, got d_model=18, h=5"),
     ("marian", {"pad_token_id": 29}, r"pad_token_id must be an id in \[0, 29\), got 29"),
     ("marian", {"decoder_vocab_size": 17}, "decoder_vocab_size must be 29, since"),
     ("marian", {"dropout": 1.5}, r"dropout must be a number in \[0, 1\), got 1.5"),
@@ -149,13 +151,7 @@ def test_a_config_that_cannot_be_honoured(folder, values, message):
     refuses(folder, message)
 
 
-@pytest.mark.parametrize("text", ["", "[1, 2]", '{"vocab_size": NaN}', "[" * 100000, "\x00\xff"])
+@pytest.mark.parametrize("text", ["", "[1, 2]", "[" * 100000, "\x00\xff"])
 def test_a_config_that_is_no_json_object(folder, text):
     (folder / "config.json").write_text(text, encoding="latin-1")
     refuses(folder, "is not JSON|must hold a JSON object")
-
-
-@pytest.mark.parametrize("family", ["gpt2"])
-def test_weights_that_are_larger_than_the_memory_are_not_read(folder, monkeypatch):
-    monkeypatch.setattr("aiayn_np.models.weights.memory_bytes", lambda: 1000)
-    refuses(folder, "GB of memory, this machine has")

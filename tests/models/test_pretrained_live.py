@@ -8,19 +8,12 @@ import numpy as np
 import pytest
 from hugging_face import LLAMAS, batch, compute, exact, float64_positions, make
 from marks import LINUX, TRANSFORMERS
-from safetensors.numpy import load_file
 
 from aiayn_course.data.number_words import write_number_words
-from aiayn_np import LearnedPositionalEncoding
 from aiayn_np.decoding.generation import generate
-from aiayn_np.interop.gpt2_format import save_gpt2
 from aiayn_np.models import load_bert, load_gpt2, load_llama, load_marian
+from aiayn_np.models.gpt2 import GPT2
 from aiayn_np.runs.text_start import start
-from aiayn_np.variants.activations import TanhGELU
-from aiayn_np.variants.embeddings import UnscaledEmbedding
-from aiayn_np.variants.layer_options import layer_factory
-from aiayn_np.variants.models import LanguageModel
-from aiayn_np.variants.pre_norm import PreNormEncoderLayer
 
 sys.path.append(str(Path(__file__).parents[2] / "docs"))
 
@@ -104,37 +97,6 @@ def test_greedy_and_beam_tokens_are_those_of_transformers(beam, tmp_path, seed):
     np.testing.assert_array_equal(got, want)
 
 
-@pytest.mark.parametrize("family", LOADERS)
-def test_a_pickle_is_converted_on_request(family, tmp_path, capsys):
-    """`import --convert` reads a pytorch_model.bin without running code, and says so if not."""
-    import torch
-
-    from aiayn_course.cli.main import main
-
-    model = make(family, tmp_path / "hf")
-    (tmp_path / "hf" / "model.safetensors").unlink()
-    torch.save(model.state_dict(), tmp_path / "hf" / "pytorch_model.bin")
-    assert main(["import", str(tmp_path / "hf"), "--out", str(tmp_path / "run")]) == 2
-    assert "--convert" in capsys.readouterr().err
-    assert main(["import", str(tmp_path / "hf"), "--convert", "--out", str(tmp_path / "run")]) == 0
-    state = model.state_dict()
-    for name, array in LOADERS[family](tmp_path / "run").state().items():
-        np.testing.assert_array_equal(array, state[name].numpy())
-    matrices = [a.tobytes() for name, a in load_file(tmp_path / "run" / "model.safetensors").items()
-                if a.ndim > 1 and a.any() and "positions" not in name]
-    assert len(set(matrices)) == len(matrices)           # a tied matrix is written once
-
-    class Evil:
-        def __reduce__(self):
-            return (open, (str(tmp_path / "evil"), "w"))
-
-    torch.save({"x": Evil()}, tmp_path / "hf" / "pytorch_model.bin")
-    assert main(["import", str(tmp_path / "hf"), "--convert", "--out", str(tmp_path / "no")]) == 2
-    assert "is not readable" in capsys.readouterr().err
-    assert not (tmp_path / "evil").exists()
-    assert not (tmp_path / "no").exists()
-
-
 @LINUX
 @pytest.mark.parametrize(("family", "options"), [
     ("marian", dict(vocab_size=40001, d_model=512, encoder_layers=6, decoder_layers=6,
@@ -153,21 +115,14 @@ def test_loading_takes_little_more_memory_than_the_file(family, options, tmp_pat
     assert mapped <= 2.4
 
 
-WITH_BIASES = layer_factory(PreNormEncoderLayer, bias=True, activation=TanhGELU)
-
-
-@pytest.mark.parametrize("options", [{}, {"embedding": UnscaledEmbedding}, {"layer": WITH_BIASES}])
-def test_a_language_model_of_here_opens_in_transformers(options, tmp_path, seed):
+def test_a_new_gpt2_of_here_opens_in_transformers(tmp_path, seed):
     import torch
     from transformers import GPT2LMHeadModel
 
     rng = np.random.default_rng(seed)
-    model = LanguageModel(23, N=2, d_model=12, d_ff=20, h=3, max_len=17, pad=None, rng=rng,
-                          **(dict(positions=LearnedPositionalEncoding,
-                                  layer=PreNormEncoderLayer) | options))
-    for parameter in model.parameters():
-        parameter.value[...] = 0.3 * rng.standard_normal(parameter.value.shape)
-    save_gpt2(model, tmp_path / "gpt2")
+    made = GPT2.new(dict(vocab_size=23, n_layer=2, n_embd=12, n_inner=20, n_head=3, n_positions=17),
+                    rng)
+    made.save(tmp_path / "gpt2")
     theirs = GPT2LMHeadModel.from_pretrained(tmp_path / "gpt2").eval()
     ids = rng.integers(0, 23, (3, 9))
     with torch.inference_mode():
@@ -175,8 +130,8 @@ def test_a_language_model_of_here_opens_in_transformers(options, tmp_path, seed)
         tokens = theirs.generate(torch.tensor(ids[:1]), num_beams=1, do_sample=False,
                                  attention_mask=torch.ones((1, 9)), max_new_tokens=8)[0, 9:]
     assert want.dtype == np.float64
-    assert np.abs(model(ids) - want).max() <= 1e-12 * np.abs(want).max()
-    assert list(generate(model, ids[0], steps=8, temperature=0)) == tokens.tolist()
+    assert np.abs(made.logits(ids) - want).max() <= 1e-12 * np.abs(want).max()
+    assert list(generate(made.model, ids[0], steps=8, temperature=0)) == tokens.tolist()
 
 
 def test_a_translator_of_here_is_the_same_in_transformers(tmp_path, capsys):

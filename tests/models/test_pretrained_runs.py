@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import sys
 
 import numpy as np
 import pytest
@@ -16,22 +17,20 @@ from aiayn_np import (
     EncoderLayer,
     LearnedPositionalEncoding,
     ReLU,
-    SinusoidalPositionalEncoding,
     Transformer,
     greedy_decode,
 )
 from aiayn_np.files import CheckpointError
-from aiayn_np.interop.gpt2_format import save_gpt2
-from aiayn_np.interop.marian_format import config_of, state_of
 from aiayn_np.models import load_bert, load_gpt2, load_marian
+from aiayn_np.models.gpt2 import GPT2
+from aiayn_np.models.marian_export import as_marian
 from aiayn_np.models.weights import File
 from aiayn_np.runs import estimates
 from aiayn_np.runs.open import announcement, open_run
+from aiayn_np.text.extra import install_command
 from aiayn_np.training.tasks import CopyTask
-from aiayn_np.variants.activations import FeedForward, SiLU
-from aiayn_np.variants.embeddings import UnscaledEmbedding
+from aiayn_np.variants.activations import SiLU
 from aiayn_np.variants.layer_options import layer_factory, set_eps
-from aiayn_np.variants.models import LanguageModel
 from aiayn_np.variants.pre_norm import PreNormDecoderLayer, PreNormEncoderLayer
 from aiayn_np.variants.relative_position import relative_attention
 
@@ -53,18 +52,15 @@ def test_an_exported_run_translates_as_before(trained, exported):
 
 
 @pytest.mark.slow
-def test_out_and_in_is_equal_to_the_bit(trained, exported, tmp_path, capsys):
-    assert main(["import", str(exported), "--out", str(tmp_path / "run")]) == 0
-    assert main(["export", str(tmp_path / "run"), str(tmp_path / "again"), "--to", "marian"]) == 0
-    first, second = (load_file(folder / "model.safetensors")
-                     for folder in (exported, tmp_path / "again"))
-    assert set(first) == set(second)
-    for name, array in first.items():
-        np.testing.assert_array_equal(array, second[name])
+def test_what_was_exported_is_read_to_the_bit(trained, exported):
+    state = load_marian(exported).state()
+    tensors = load_file(exported / "model.safetensors")
+    assert set(state) == set(tensors)
+    for name, array in tensors.items():
+        np.testing.assert_array_equal(state[name], array)
     halves = np.r_[0:12:2, 1:12:2]
     E = open_run(trained).trained().src_embedding.E.value
-    np.testing.assert_array_equal(load_marian(tmp_path / "run").model.src_embedding.E.value[:-1],
-                                  E[:, halves])
+    np.testing.assert_array_equal(state["model.shared.weight"], E[:, halves])
 
 
 def test_export_tells_of_its_other_eps(trained, tmp_path, capsys):
@@ -85,12 +81,10 @@ def test_the_python_of_the_page_runs(tmp_path, monkeypatch):
     expected = np.load(GOLDEN / "marian" / "expected.npz")
     given = dict(src=expected["input/src"], tgt=expected["input/tgt"],
                  grad_logits=expected["cotangent"])
-    code, export = blocks((ROOT / "docs" / "real-models.md").read_text(encoding="utf-8"), "python")
+    (code,) = blocks((ROOT / "docs" / "real-models.md").read_text(encoding="utf-8"), "python")
     monkeypatch.chdir(tmp_path)
     names = dict(given)
     exec(code, names)
-    exec(export, {"model": language_model(np.random.default_rng(0))})
-    assert load_gpt2("my-gpt2").V == 23
     np.testing.assert_allclose(names["logits"], expected["logits"], rtol=0, atol=1e-9)
     assert "model.shared.weight" in names["loaded"].gradients()
 
@@ -108,7 +102,7 @@ REFUSED = [
     (dict(encoder_layer=PreNormEncoderLayer, decoder_layer=PreNormDecoderLayer),
      r"must be post-norm, got a pre-norm one"),
     (dict(d_k=5), r"d_k=4.* at encoder.layers.0.self_attention, got MultiHeadAttention\(d_k=5"),
-    (dict(encoder_layer=layer_factory(activation=SiLU)), "got PositionwiseFeedForward"),
+    (dict(encoder_layer=layer_factory(activation=SiLU)), "feed_forward, got FeedForward"),
     (dict(attention=relative_attention), "attention, got RelativeAttention"),
 ]
 
@@ -117,20 +111,18 @@ REFUSED = [
 def test_a_model_that_marian_cannot_be_is_refused(options, message, rng):
     model = Transformer(9, N=1, d_model=8, d_ff=12, h=2, rng=rng, **options)
     with pytest.raises(ValueError, match=message):
-        config_of(model, CopyTask())
+        as_marian(model, CopyTask())
 
 
 @pytest.mark.parametrize(("d_model", "options"), [(9, {}), (12, {}), (12, dict(
-    encoder_layer=layer_factory(EncoderLayer, bias=True, activation=SiLU),
-    decoder_layer=layer_factory(DecoderLayer, bias=True, activation=SiLU)))])
+    encoder_layer=layer_factory(EncoderLayer, bias=True),
+    decoder_layer=layer_factory(DecoderLayer, bias=True)))])
 def test_the_order_of_the_channels_changes_no_logit(d_model, options, rng, tmp_path):
-    from aiayn_np.interop.folder_format import write_folder
-
     model = Transformer(9, N=2, d_model=d_model, d_ff=7, h=3, max_len=20, rng=rng, **options)
     for parameter in model.parameters():
         parameter.value[...] = 0.4 * rng.standard_normal(parameter.value.shape)
-    write_folder(tmp_path, config_of(model, CopyTask()), state_of(model))
-    loaded = load_marian(tmp_path)
+    as_marian(model, CopyTask()).save(tmp_path / "marian")
+    loaded = load_marian(tmp_path / "marian")
     set_eps(model, 1e-5)
     src, tgt = rng.integers(3, 9, (2, 5)), rng.integers(3, 9, (2, 4))
     src[1, 3:], tgt[:, 0] = 0, 1
@@ -138,36 +130,14 @@ def test_the_order_of_the_channels_changes_no_logit(d_model, options, rng, tmp_p
     assert np.abs(loaded.logits(src, tgt) - want).max() <= 1e-12 * np.abs(want).max()
 
 
-def language_model(rng, **options):
-    return LanguageModel(23, N=2, d_model=12, d_ff=20, h=3, max_len=17, pad=None, rng=rng,
-                         **(dict(positions=LearnedPositionalEncoding,
-                                 layer=PreNormEncoderLayer) | options))
-
-
-@pytest.mark.parametrize("options", [
-    {}, {"embedding": UnscaledEmbedding},
-    {"layer": layer_factory(PreNormEncoderLayer, bias=True, activation=SiLU)},
-])
-def test_a_language_model_goes_out_as_gpt2_and_comes_back(options, rng, tmp_path):
-    model = language_model(rng, **options)
-    save_gpt2(model, tmp_path / "gpt2")
-    ids = rng.integers(0, 23, (2, 9))
-    got, want = load_gpt2(tmp_path / "gpt2").logits(ids), model(ids)
-    assert np.abs(got - want).max() <= 1e-12 * np.abs(want).max()
-
-
-def test_a_language_model_that_gpt2_cannot_be_is_refused(rng, tmp_path):
-    for options, message in [
-        (dict(positions=SinusoidalPositionalEncoding), "got SinusoidalPositionalEncoding"),
-        (dict(layer=EncoderLayer), r"has Encoder\(\) at stack.encoder, got Encoder\(norm=None\)"),
-    ]:
-        with pytest.raises(ValueError, match=message):
-            save_gpt2(language_model(rng, **options), tmp_path / "no")
-    model = language_model(rng)
-    model.stack.encoder.layers[1].feed_forward = FeedForward(12, 20, activation=SiLU(), rng=rng)
-    with pytest.raises(ValueError, match=r"got FeedForward\(\)"):
-        save_gpt2(model, tmp_path / "no")
-    assert not (tmp_path / "no").exists()
+def test_a_new_model_of_a_family_is_saved_and_opened(rng, tmp_path):
+    made = GPT2.new(dict(vocab_size=23, n_layer=2, n_embd=12, n_inner=20, n_head=3, n_positions=17,
+                         tie_word_embeddings=False), rng)
+    made.save(tmp_path / "gpt2")
+    state = load_gpt2(tmp_path / "gpt2").state()
+    assert set(state) == set(made.state())
+    for name, array in made.state().items():
+        np.testing.assert_array_equal(state[name], array)
 
 
 @pytest.mark.parametrize(("change", "reason"), [
@@ -178,22 +148,36 @@ def test_a_language_model_that_gpt2_cannot_be_is_refused(rng, tmp_path):
 ])
 def test_a_model_with_an_exchanged_part_does_not_go_out(change, reason, rng, tmp_path):
     """It would be another model there, without a word."""
-    model = language_model(rng)
-    change(model.stack.encoder)
-    with pytest.raises(ValueError, match=f"a GPT-2 has .*{reason}"):
-        save_gpt2(model, tmp_path / "no")
-    assert not (tmp_path / "no").exists()
     model = Transformer(9, N=2, d_model=6, d_ff=7, h=2, rng=rng)
     change(model.encoder)
     with pytest.raises(ValueError, match=f"a Marian model has .*{reason}"):
-        config_of(model, CopyTask())
+        as_marian(model, CopyTask())
 
 
-def test_a_folder_that_holds_something_is_not_written_over(rng, tmp_path):
-    (tmp_path / "mine").write_text("kept")
-    with pytest.raises(FileExistsError, match="choose another name"):
-        save_gpt2(language_model(rng), tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == ["mine"]
+def test_what_is_no_translator_does_not_go_out(trained, exported, gpt2, tmp_path, capsys):
+    for folder, reason in ((gpt2, "must be a Transformer, with encoder and decoder, got a Lang"),
+                           (exported, "at positions, got SinusoidsInHalves"),
+                           (GOLDEN / "bert", "got a MaskedLang")):
+        assert main(["export", str(folder), str(tmp_path / "out"), "--to", "marian"]) == 2
+        out, err = capsys.readouterr()
+        assert (out, err.count("\n")) == ("", 1)
+        assert reason in err
+        assert not (tmp_path / "out").exists()
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "mine").write_text("kept")
+    assert main(["export", str(trained), str(tmp_path / "out"), "--to", "marian"]) == 2
+    assert "choose another name" in capsys.readouterr().err
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["mine"]
+
+
+def test_a_missing_package_is_one_line_with_the_command_that_brings_it(
+    trained, tmp_path, capsys, monkeypatch
+):
+    monkeypatch.setitem(sys.modules, "safetensors.numpy", None)
+    assert main(["export", str(trained), str(tmp_path / "out"), "--to", "marian"]) == 2
+    line = f"safetensors is not installed; pretrained needs it: {install_command('pretrained')}"
+    assert line in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.fixture
@@ -202,23 +186,22 @@ def gpt2(tmp_path, rng):
 
 
 def test_gpt2_generates_and_measures(gpt2, tmp_path, capsys, blank_pictures):
-    assert main(["import", str(gpt2), "--out", str(tmp_path / "run")]) == 0
     outputs = []
     for options in (["--seed", "1"], ["--seed", "1"], ["--seed", "2", "--top-k", "9"],
                     ["--temperature", "0"]):
         capsys.readouterr()
-        assert main(["generate", str(tmp_path / "run"), "the cat", "--steps", "8", *options]) == 0
+        assert main(["generate", str(gpt2), "the cat", "--steps", "8", *options]) == 0
         outputs.append(capsys.readouterr().out)
     assert outputs[0] == outputs[1] != outputs[2]
     assert all(out.startswith("the cat") for out in outputs)
     (tmp_path / "text").write_text("the bird and the cat\n" * 9)
-    assert main(["perplexity", str(tmp_path / "run"), str(tmp_path / "text")]) == 0
+    assert main(["perplexity", str(gpt2), str(tmp_path / "text")]) == 0
     assert "perplexity" in capsys.readouterr().out
-    assert main(["attend", str(tmp_path / "run"), "the cat"]) == 0
-    assert [path.name for path in (tmp_path / "run" / "attend").iterdir()] == [
+    assert main(["attend", str(gpt2), "the cat"]) == 0
+    assert [path.name for path in (gpt2 / "attend").iterdir()] == [
         "gpt2_the_cat_attention_layer_1.png"]
-    assert main(["decode", str(tmp_path / "run"), "the cat"]) == 2
-    assert main(["fill", str(tmp_path / "run"), "the cat"]) == 2
+    assert main(["decode", str(gpt2), "the cat"]) == 2
+    assert main(["fill", str(gpt2), "the cat"]) == 2
     assert "must be a BERT" in capsys.readouterr().err
 
 
@@ -297,21 +280,10 @@ def test_what_needs_a_tokenizer_says_so(tmp_path, capsys):
         assert hint in capsys.readouterr().err
 
 
-def test_a_folder_of_another_family_is_refused(tmp_path, capsys):
+def test_a_folder_of_another_family_is_refused(tmp_path):
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "t5"}))
     with pytest.raises(CheckpointError, match="model_type must be one of marian, gpt2, bert"):
         open_run(tmp_path)
-    assert main(["import", str(tmp_path), "--out", str(tmp_path / "run")]) == 2
-    assert "no known format" in capsys.readouterr().err
-
-
-def test_a_damaged_folder_is_refused_and_leaves_nothing(tmp_path, capsys):
-    shutil.copytree(GOLDEN / "gpt2", tmp_path / "hf")
-    (tmp_path / "hf" / "model.safetensors").write_bytes(b"short")
-    assert main(["import", str(tmp_path / "hf"), "--out", str(tmp_path / "run")]) == 2
-    error = capsys.readouterr().err
-    assert f"{tmp_path / 'hf' / 'model.safetensors'} is not a safetensors file" in error
-    assert not (tmp_path / "run").exists()
 
 
 def test_what_loading_needs_is_told_for_much_of_the_memory(tmp_path, monkeypatch):
@@ -361,18 +333,7 @@ def test_a_bfloat16_is_the_upper_half_of_a_float32(tmp_path, rng):
     header = json.dumps({"x": {"dtype": "BF16", "shape": [3, 4], "data_offsets": [0, 24]}}).encode()
     path = tmp_path / "model.safetensors"
     path.write_bytes(len(header).to_bytes(8, "little") + header + halves.tobytes())
-    got = File(path).read("x")
+    got = File(tmp_path).read("x")
     assert got.dtype == np.float32
     np.testing.assert_allclose(got, values, rtol=2**-7)
     np.testing.assert_array_equal(got.view(np.uint32) & 0xFFFF, 0)
-
-
-def test_building_draws_nothing():
-    """What is filled from a file is never drawn first: values of a model to be filled are views."""
-    from aiayn_np.models.marian import Marian
-    from aiayn_np.models.weights import Undrawn
-
-    loaded = load_marian(GOLDEN / "marian")
-    empty = Marian.build(loaded, Undrawn(np.float32))
-    assert empty.src_embedding.E.value.strides == (0, 0)
-    assert empty.encoder.layers[0].feed_forward.linear_1.W.value.strides == (0, 0)

@@ -339,7 +339,7 @@ def larger(**sizes):
     (lambda header, _: header["rng"]["state"].update(state=-1), 2, "does not fit"),
 ])
 @pytest.mark.parametrize("argv", [["decode", "RUN", "1 2"], ["explore", "RUN", "1 2"],
-                                  ["export", "RUN", "OUT", "--to", "torch"],
+                                  ["export", "RUN", "OUT", "--to", "marian"],
                                   ["train", "copy", "--resume", "--steps", "3", "--out", "RUN"]])
 def test_a_damaged_checkpoint_is_one_line_that_names_it(
     copied, tmp_path, capsys, argv, change, code, said

@@ -1,0 +1,79 @@
+"""Build the Transformer that another library has too, and compare a model with it.
+
+A model goes out only if all its layers equal those of this twin: otherwise the other library would
+compute something else.
+"""
+
+from ..checks import one_line
+from ..dropout import Dropout
+from ..layer_norm import LayerNorm
+from ..module import Module, leaves
+from ..multi_head import MultiHeadAttention
+from ..positional_encoding import LearnedPositionalEncoding
+from ..structure import difference, structure
+from ..transformer import Transformer
+from ..variants.choices import keywords
+from ..variants.layer_options import layer_factory, set_eps
+from ..variants.pre_norm import PreNormEncoderLayer
+
+SIZES = ("vocab_size", "N", "d_model", "d_ff", "h", "max_len", "pad", "P_drop")
+
+
+def config_of(model: Transformer) -> dict:
+    """Read the config of the twin, a dict that JSON can hold, from a model's first layers."""
+    try:
+        layer = model.encoder.layers[0]
+        attention, (_, norm) = layer.self_attention, next(leaves(model, LayerNorm))
+        return dict(
+            vocab_size=model.vocab_size, N=len(model.encoder.layers), d_model=model.d_model,
+            d_ff=layer.feed_forward.linear_1.d_out, h=model.h, max_len=model.max_len,
+            pad=model.pad, P_drop=model.dropout.P_drop,
+            attention_P_drop=getattr(attention.attention, "dropout", Dropout(0)).P_drop,
+            eps=norm.eps, bias=attention.linear_Q.b is not None,
+            norm="pre" if isinstance(layer, PreNormEncoderLayer) else "post",
+            positions=("learned" if isinstance(model.positions, LearnedPositionalEncoding)
+                       else "sinusoidal"),
+        )
+    except AttributeError as error:
+        raise ValueError(f"model must have the parts of a Transformer: {error}") from error
+
+
+def build(config: dict) -> Transformer:
+    """Build the Transformer of a config. The caller must fill in its parameters."""
+    options = {name: config[name] for name in SIZES}
+    options |= keywords({name: config[name] for name in ("positions", "norm")})
+    for side in ("encoder_layer", "decoder_layer"):
+        options[side] = layer_factory(options[side], bias=config["bias"])
+    model = set_eps(Transformer(**options, rng=None), float(config["eps"]))
+    for _, attention in leaves(model, MultiHeadAttention):
+        attention.attention.dropout.P_drop = float(config["attention_P_drop"])
+    return model
+
+
+def check_same(model: Module, built: Module, what: str) -> None:
+    """Raise a ValueError that names the first difference if `model` is not made like `built`.
+
+    Both must have the same layers, share the same Parameters, and have Parameters of the same names
+    and shapes. The model must be all float32 or all float64, and no layer may have a `forward` of
+    its own.
+
+    built : a new model that the other library has too
+    what : what the model goes out as, for the message, such as "a Marian model"
+    """
+    dtypes = sorted({str(p.value.dtype) for p in model.parameters()})
+    if dtypes not in (["float32"], ["float64"]):
+        raise ValueError(f"dtype must be float32 or float64 in all layers, got {', '.join(dtypes)}")
+    for path, layer in leaves(model, Module):
+        if "forward" in vars(layer):
+            raise ValueError(f"{what} has the forward of the class at {path}, got another")
+    found = difference(structure(model), structure(built)) or difference(shapes(model),
+                                                                        shapes(built))
+    if found:
+        path, *both = found
+        got, must = ("nothing of its own" if text == "missing" else text for text in both)
+        raise ValueError(f"{what} has {must} at {path or 'the top'}, got {one_line(got)}"[:300])
+
+
+def shapes(model):
+    """Return {name: shape as text} of a model's Parameters."""
+    return {name: f"Parameter{p.value.shape}" for name, p in model.named_parameters()}
