@@ -137,7 +137,7 @@ LLAMA = [
     ("marian", {"activation_function": ["gelu"]}, "activation_function must be one of relu, gelu"),
     ("marian", {"normalize_before": True}, "normalize_before must be False or missing, got True"),
     ("marian", {"encoder_layers": 10**12}, "its tensors must have room for 10{11}1 layers"),
-    ("marian", {"encoder_attention_heads": 5}, "d_model must be divisible by h, got d_model=18, h=5"),
+    ("marian", {"encoder_attention_heads": 5}, "must be divisible by h, got d_model=18, h=5"),
     ("marian", {"pad_token_id": 29}, r"pad_token_id must be an id in \[0, 29\), got 29"),
     ("marian", {"decoder_vocab_size": 17}, "decoder_vocab_size must be 29, since"),
     ("marian", {"dropout": 1.5}, r"dropout must be a number in \[0, 1\), got 1.5"),
