@@ -2,28 +2,19 @@
 
 import gettext
 import itertools
+import json
 import re
 from pathlib import Path
 
 from sphinx import package_dir
 from sphinx.search.en import SearchEnglish
 
+DOCS = Path(__file__).parent
 PLACE = re.compile(r"(^|/)zh/|_zh$")  # in the name of a page
 LOCALE = package_dir / "locale"
 CAPTION = re.compile(r'"caption-text">[\u4e00-\u9fff]')
-WORDS = {  # of the theme; Sphinx has the others
-    "On this page": "本页内容", "Back to top": "回到顶部", "Skip to content": "跳到正文",
-    "Copyright &#169; %(copyright)s": "&#169; %(copyright)s", "Home": "首页",
-    "Next": "下一页", "Previous": "上一页", "Made with ": "本站用 ",
-    '<a href="https://www.sphinx-doc.org/">Sphinx</a> and ':
-        '<a href="https://www.sphinx-doc.org/">Sphinx</a> 和 ',
-}
-LABELS = {  # for ears and pointers; they stand in templates and modules as they are
-    "Link to this heading": "此标题的链接", "Toggle hidden content": "展开或收起",
-    "Toggle Light / Dark / Auto color theme": "切换浅色、深色或自动配色",
-    "Toggle table of contents sidebar": "打开或收起本页目录",
-    "Toggle site navigation sidebar": "打开或收起全站目录", "Toggle navigation of ": "展开或收起：",
-}
+SAID = json.loads((DOCS / "chinese.json").read_text(encoding="utf-8"))
+WORDS, LABELS = SAID["words"], SAID["labels"]  # of the theme, beyond those of Sphinx; for ears
 ROOTS = {"index": "zh/index", "search": "search_zh"}  # where brand and search box lead
 
 
@@ -44,18 +35,7 @@ class Search(SearchEnglish):
     lang = "both"
     language_name = "English"                                          # of the stemmer's script
     parts = re.compile(r"[\u4e00-\u9fff]+|[^\W\u4e00-\u9fff]+")
-    js_splitter_code = r"""
-var splitQuery = (query) =>
-  (query.match(/[\u4e00-\u9fff]+|[\p{Letter}\p{Number}_]+/gu) ?? []).flatMap((word) =>
-    !/[\u4e00-\u9fff]/.test(word) || word.length < 2 ? [word]
-      : [...word].slice(1).map((character, i) => word[i] + character));
-const search = Search._performSearch;
-Search._performSearch = (...query) => {
-  const found = search(...query), chinese = document.documentElement.lang.startsWith("zh");
-  const own = found.filter(([page]) => /(^|\/)zh\//.test(page) === chinese);
-  return own.length ? own : found;
-};
-"""
+    js_splitter_code = (DOCS / "search.js").read_text(encoding="utf-8")
 
     def split(self, text):
         for part in self.parts.findall(text):
