@@ -13,8 +13,6 @@ from .tables import Table, check_room, links, load, state_of
 from .vocabularies import tokenizer_vocabulary
 from .weights import File, as_checkpoint_error, write_folder
 
-GENERATION = "generation_config.json"
-
 
 class Pretrained:
     """A model of one of the families, from a Hugging Face folder.
@@ -38,7 +36,7 @@ class Pretrained:
         """Read a folder; raise FileNotFoundError, or CheckpointError with a reason in one line."""
         folder = Path(folder)
         with as_checkpoint_error(folder):
-            path, generation = folder / "config.json", folder / GENERATION
+            path, generation = folder / "config.json", folder / "generation_config.json"
             self.read_config(read_json(path), read_json(generation)
                              if generation.is_file() else {}, path)
             file = File(folder, self.usual, self.ignored)

@@ -95,18 +95,16 @@ class Marian(Pretrained):
                   "decoder": layer_factory(DecoderLayer, **options)}
         made = {side: [layers[side](d, d_ff, h, P_drop=P_drop, rng=rng) for _ in range(N)]
                 for side, (N, d_ff, h) in self.sides.items()}
-        h = self.sides["decoder"][2]
         model = Transformer(
-            max(self.V_src, self.V) + 1, N=1, d_model=d, d_ff=1, h=h, P_drop=P_drop,
-            max_len=self.max_len, pad=self.pad, positions=SinusoidsInHalves, rng=rng)
+            max(self.V_src, self.V) + 1, N=1, d_model=d, d_ff=1, h=self.sides["decoder"][2],
+            P_drop=P_drop, max_len=self.max_len, pad=self.pad, positions=SinusoidsInHalves, rng=rng)
         model.encoder, model.decoder = Encoder(made["encoder"]), Decoder(made["decoder"])
         embedding = Embedding if self.scaled else UnscaledEmbedding
         model.tgt_embedding = embedding(self.V + 1, d, rng=rng)
         model.src_embedding = copy.copy(model.tgt_embedding)
         if not (self.shared and self.tied):
             model.src_embedding = embedding(self.V_src, d, rng=rng)
-        E = model.tgt_embedding.E
-        E = E if self.tied else Parameter.normal(d**-0.5, (self.V + 1, d), rng)
+        E = model.tgt_embedding.E if self.tied else Parameter.normal(d**-0.5, (self.V + 1, d), rng)
         projection: Any = BiasedProjection(E)
         model.output_projection = projection
         return set_eps(model, EPS)

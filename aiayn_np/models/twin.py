@@ -16,8 +16,6 @@ from ..variants.choices import keywords
 from ..variants.layer_options import layer_factory, set_eps
 from ..variants.pre_norm import PreNormEncoderLayer
 
-SIZES = ("vocab_size", "N", "d_model", "d_ff", "h", "max_len", "pad", "P_drop")
-
 
 def config_of(model: Transformer) -> dict:
     """Read the config of the twin, a dict that JSON can hold, from a model's first layers."""
@@ -40,7 +38,8 @@ def config_of(model: Transformer) -> dict:
 
 def build(config: dict) -> Transformer:
     """Build the Transformer of a config. The caller must fill in its parameters."""
-    options = {name: config[name] for name in SIZES}
+    options = {name: config[name] for name in (
+        "vocab_size", "N", "d_model", "d_ff", "h", "max_len", "pad", "P_drop")}
     options |= keywords({name: config[name] for name in ("positions", "norm")})
     for side in ("encoder_layer", "decoder_layer"):
         options[side] = layer_factory(options[side], bias=config["bias"])

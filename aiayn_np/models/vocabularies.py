@@ -25,7 +25,6 @@ class MarianVocabulary:
     def __init__(self, folder, sizes):
         folder = Path(folder)
         self.pad, self.eos, self.bos = sizes.pad, sizes.eos, sizes.bos
-        self.size = sizes.V + 1
         self.source, self.target = (sentence_pieces(folder / f"{side}.spm")
                                     for side in ("source", "target"))
         self.source_ids = vocabulary_file(folder / "vocab.json", sizes.V_src)
@@ -34,9 +33,6 @@ class MarianVocabulary:
             self.source_ids)
         self.target_pieces = {i: piece for piece, i in self.target_ids.items()}
         self.source_pieces = {i: piece for piece, i in self.source_ids.items()}
-
-    def __len__(self):
-        return self.size
 
     def encode(self, lines):
         """Return an array of ids (T,), eos at the end, for each line of the source language."""
@@ -93,9 +89,6 @@ class TokenizerVocabulary:
 
     def __init__(self, tokenizer):
         self.tokenizer = tokenizer
-
-    def __len__(self):
-        return self.tokenizer.get_vocab_size()
 
     def encode(self, text):
         """Return ids (T,) of a text, with the special tokens that the tokenizer adds."""

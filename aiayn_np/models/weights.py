@@ -48,8 +48,7 @@ class File:
         library = extra("safetensors", of="pretrained")
         try:
             file = library.safe_open(str(path), framework="numpy")
-            names = file.keys()
-            for there in names:
+            for there in list(file.keys()):
                 name, tensor = self.rename(there), file.get_slice(there)
                 self.kinds[name], self.places[name] = tensor.get_dtype(), (file, path, there)
                 if not self.ignored(name):
