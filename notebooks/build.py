@@ -5,6 +5,7 @@
     python notebooks/build.py 01 03        some
     python notebooks/build.py find         exercises/find_the_bug, made in the same way
     python notebooks/build.py --text 01    only its text has changed: its outputs are kept
+    python notebooks/build.py --pictures   new pictures, too, where no text and no number has changed
     python notebooks/build.py --zh         the Chinese ones, with the outputs of the English ones;
                                            git does not keep them
     python notebooks/build.py --zh --new 01    begin a Chinese source: the text is still English
@@ -97,6 +98,21 @@ def execute(notebook):
     return notebook
 
 
+def settled(before, notebook):
+    """The notebook; with the outputs of `before` if its code is the same, and all that it prints.
+
+    Each release of matplotlib writes the same pictures in other bytes, and git would keep them all.
+    """
+    def said(notebook):
+        return [(ast.dump(ast.parse(c.source)), [o.get("text") or o.data.get("text/plain")
+                                                 for o in c.outputs if o.output_type != "error"])
+                for c in notebook.cells if c.cell_type == "code"]
+
+    same = said(before) == said(notebook) and predictions.measured(before) == (
+        predictions.measured(notebook))
+    return with_outputs_of(before, notebook) if same else notebook
+
+
 def with_outputs_of(before, notebook):
     """The notebook with the outputs of `before`, whose code is the same; ValueError where not.
 
@@ -115,15 +131,15 @@ def with_outputs_of(before, notebook):
     return notebook
 
 
-def main(chosen, text=False):
+def main(chosen, text=False, pictures=False):
     sources = [s for s in SOURCES + OTHERS if not chosen or s.stem.split("_")[0] in chosen]
     for source in sources:
         started = time.perf_counter()
         notebook, target = notebook_of(source), source.with_suffix(".ipynb")
-        if text:
-            notebook = with_outputs_of(nbformat.read(target, as_version=4), notebook)
-        else:
-            notebook = execute(notebook)
+        before = nbformat.read(target, as_version=4) if target.exists() else None
+        notebook = with_outputs_of(before, notebook) if text else execute(notebook)
+        if before and not pictures:
+            notebook = settled(before, notebook)
         nbformat.write(notebook, target)
         print(f"{target.name}  {time.perf_counter() - started:.1f} s"
               f"  {target.stat().st_size / 1000:.0f} kB", flush=True)
@@ -156,9 +172,11 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("number", nargs="*", help="such as 01, or find; none: all")
     parser.add_argument("--text", action="store_true", help="only text has changed: run nothing")
+    parser.add_argument("--pictures", action="store_true",
+                        help="new pictures too where no text and no number has changed")
     parser.add_argument("--zh", action="store_true", help="the Chinese edition: run nothing")
     parser.add_argument("--new", action="store_true", help="with --zh: begin sources there are not")
     arguments = parser.parse_args()
     if arguments.zh:
         sys.exit(main_chinese(arguments.number, arguments.new) or 0)
-    sys.exit(main(arguments.number, arguments.text))
+    sys.exit(main(arguments.number, arguments.text, arguments.pictures))

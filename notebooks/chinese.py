@@ -132,13 +132,10 @@ def notebook_of(english, changes=()):
 
 def read(lesson, language):
     """The notebook of a lesson in a language, as nbformat gives it; `lesson` is the English one."""
+    nbformat = needed("nbformat")
     if language == "en" or not source(lesson).is_file():               # a copy has one language
-        return nbformat().read(lesson, as_version=4)
-    return nbformat().reads(json.dumps(notebook_of(lesson.with_suffix(".py"))), as_version=4)
-
-
-def nbformat():
-    return needed("nbformat")
+        return nbformat.read(lesson, as_version=4)
+    return nbformat.reads(json.dumps(notebook_of(lesson.with_suffix(".py"))), as_version=4)
 
 
 def write(folder, changes=()):

@@ -65,6 +65,18 @@ def test_new_text_keeps_the_outputs_of_the_same_code_and_of_no_other():
         build.with_outputs_of(before, after)
 
 
+def test_new_pictures_are_kept_only_where_a_text_or_a_number_changed():
+    before = notebook(build.SOURCES[0])
+    again = copy.deepcopy(before)
+    outputs = [output for cell in again.cells for output in cell.get("outputs", ())]
+    next(o for o in outputs if "image/png" in o.get("data", {})).data["image/png"] = "other bytes"
+    assert build.settled(before, copy.deepcopy(again)) == before
+    again.cells[0]["source"] += "More."
+    assert build.settled(before, copy.deepcopy(again)).cells[1:] == before.cells[1:]
+    next(o for o in outputs if o.get("text"))["text"] += "9"
+    assert build.settled(before, copy.deepcopy(again)) == again
+
+
 def test_there_are_lessons():
     assert [s.name[:2] for s in build.SOURCES] == [f"{i + 1:02}" for i in range(len(build.SOURCES))]
     assert build.SOURCES
