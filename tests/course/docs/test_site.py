@@ -83,6 +83,18 @@ def test_a_name_of_the_reference_has_formulas_an_example_source_and_links(site):
         assert shown in softmax
 
 
+@pytest.mark.parametrize(("link", "code"), [("other.md", 0), ("other.md#here", 0), ("gone.md", 1),
+                                            ("other.md#gone", 1)])
+def test_a_dead_link_fails_the_build(tmp_path, link, code):
+    pytest.importorskip("myst_parser")
+    (tmp_path / "conf.py").write_text("extensions = ['myst_parser']\nmyst_heading_anchors = 3\n")
+    (tmp_path / "index.md").write_text(f"# A\n\n[x]({link})\n\n```{{toctree}}\nother\n```")
+    (tmp_path / "other.md").write_text("# Here\n")
+    run = build(tmp_path, tmp_path / "out")
+    assert run.returncode == code, run.stderr
+    assert ("myst.xref_missing" in run.stderr) == bool(code)
+
+
 def test_links_of_a_page_that_sphinx_reads_lead_to_pages_of_the_site():
     import site_extension
 
