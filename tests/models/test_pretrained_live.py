@@ -115,13 +115,14 @@ def test_loading_takes_little_more_memory_than_the_file(family, options, tmp_pat
     assert mapped <= 2.4
 
 
-def test_a_new_gpt2_of_here_opens_in_transformers(tmp_path, seed):
+@pytest.mark.parametrize("options", [{}, {**UNTIED, "activation_function": "relu"}])
+def test_a_new_gpt2_of_here_opens_in_transformers(options, tmp_path, seed):
     import torch
     from transformers import GPT2LMHeadModel
 
     rng = np.random.default_rng(seed)
-    made = GPT2.new(dict(vocab_size=23, n_layer=2, n_embd=12, n_inner=20, n_head=3, n_positions=17),
-                    rng)
+    made = GPT2.new(dict(vocab_size=23, n_layer=2, n_embd=12, n_inner=20, n_head=3, n_positions=17,
+                         **options), rng)
     made.save(tmp_path / "gpt2")
     theirs = GPT2LMHeadModel.from_pretrained(tmp_path / "gpt2").eval()
     ids = rng.integers(0, 23, (3, 9))
