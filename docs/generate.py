@@ -8,9 +8,7 @@ docs/live, the site has them:
     python docs/make_live_pages.py --lessons ../pages/
 """
 
-import difflib
 import functools
-import inspect
 import io
 import json
 import re
@@ -19,10 +17,10 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import chinese
+import make_zoo_page
 
 from aiayn_course.cli.lessons import lesson_files
 from aiayn_course.exercises.editions import asks, student_edition
-from aiayn_course.lab.zoo import BUGS
 
 DOCS = Path(__file__).parent
 ROOT, OUT = DOCS.parent, DOCS / "pages"
@@ -43,20 +41,9 @@ LISTS = {"notebooks/README.md": "lessons.md", "notebooks/exercises/README.md": "
          "notebooks/exercises/README.zh.md": "zh/exercises.md"}
 CODE = {"aiayn_course/lab/zoo/__init__.py": "zoo.md"}  # likewise
 PLACES = {"en": "", "zh": "zh/"}  # language -> folder of its lessons, below notebooks and OUT
-SAYS = {
-    "en": {"lesson": ("This lesson: ", "student edition", "teacher edition", "slides"),
-           "all": "## Download\n\nAll lessons and exercises for students, in {download}`one file"
-                  " <{}>`.",
-           "exercises": ("README.md", "this notebook"),
-           "class": "{} in {}", "tests": "tested by {}", "and": ", ", "exercise": "Exercise {}"},
-    "zh": {"lesson": ("本课：", "学生版", "教师版", "幻灯片"),
-           "all": "## 下载\n\n学生版的全部课程和练习：{download}`一个文件 <{}>`。",
-           "exercises": ("README.zh.md", "这个 notebook"),
-           "class": "{}（英文），源文件 {}", "tests": "由 {} 验证（英文）",
-           "and": "、", "exercise": "练习 {}"},
-}
-PROMPTS = {"code_prompt_show": "先预测，再看结果", "code_prompt_hide": "结果"}  # as in conf.py
+SAYS = json.loads((DOCS / "words.json").read_text(encoding="utf-8"))["pages"]  # in each language
 LIVE_LINK = re.compile(r"\[([^\]]*)\]\((?:\.\./)+docs/live/([^)]*)\)")
+TRAINED = ROOT / "tests/course/zoo/zoo_training.md", "# Does"  # which bugs a model learns with
 WRITTEN = set()  # paths below OUT
 
 
@@ -68,7 +55,7 @@ def everything():
     for source, target in PAGES.items():
         text = (ROOT / source).read_text(encoding="utf-8")
         write(target, relinked(text, Path(source).parent, "../" * target.count("/")))
-    write("zoo.md", zoo())
+    write("zoo.md", make_zoo_page.page(table_rows(*TRAINED)))
     tests()
     for path in OUT.rglob("*"):
         if path.is_file() and path not in WRITTEN:
@@ -145,8 +132,8 @@ def lesson_page(ours, theirs, links, language="en"):
             cell = cell | dict(source=turned + frames(source, back))
         page["cells"].append(cell)
     page["cells"].insert(1, dict(cell_type="markdown", id="downloads", metadata={}, source=links))
-    if language == "zh":
-        page["metadata"] = page["metadata"] | dict(mystnb=PROMPTS)
+    if "prompts" in SAYS[language]:                                    # English stands in conf.py
+        page["metadata"] = page["metadata"] | dict(mystnb=SAYS[language]["prompts"])
     return page
 
 
@@ -265,30 +252,3 @@ def tests():
         where = path.relative_to(ROOT).as_posix()
         write(f"tests/{path.stem}.md", f"---\norphan: true\n---\n# {where}\n\n"
               f"```{{literalinclude}} /../{where}\n```\n")
-
-
-def zoo():
-    """All bugs in a table, then a section for each: what is wrong, and how its lines differ."""
-    table = table_rows(ROOT / "tests/course/zoo/zoo_training.md", "# Does")
-    trained, rows, sections = {row[0]: row for row in table}, [], []
-    for number, bug in BUGS.items():
-        *_, tokens, sequences, verdict = trained.get(str(number), [""] * 5)
-        learns, name = verdict.split(":")[0], f"{number} · {bug.name}"
-        rows.append(f"| [{name}](#bug-{number}) | {bug.caught_by} | {learns} |")
-        right, wrong = (
-            "\n\n".join(inspect.cleandoc(inspect.getsource(f)) for f in methods).splitlines()
-            for methods in ([vars(bug.layer)[n] for n in bug.methods], bug.methods.values()))
-        differ = "\n".join([*difflib.unified_diff(right, wrong, "right", "wrong", n=99)][3:])
-        sections.append(
-            f"(bug-{number})=\n## {name}\n\n{bug.what}\n\n```text\n{bug.formula}\n```\n\n"
-            f"Where: `{bug.where}`. Seen in: {bug.seen}. Caught by: *{bug.caught_by}*."
-            + f" Trained with it, {verdict}: {tokens} of the tokens, {sequences} of the"
-              " sequences." * bool(verdict) + f"\n\n```diff\n{differ}\n```\n")
-    solved = sum(row[4] == "still solves it" for row in table if row[0] != "none")
-    named = sum(bug.seen != "common" for bug in BUGS.values())
-    return (f"# The bug zoo\n\n{len(BUGS)} bugs, {named} of them found in named public"
-            " implementations. `aiayn-np zoo` plants them one by one and shows what catches them."
-            f" With {solved} of the first {len(trained) - 1} the copy task is still solved ([how"
-            " that is measured](zoo_training.md)), so that a model trains is no evidence that it is"
-            " right.\n\n| bug | caught by | trained with it |\n|---|---|---|\n"
-            + "\n".join(rows) + "\n\n" + "\n".join(sections))

@@ -13,7 +13,7 @@ DOCS = Path(__file__).parent
 PLACE = re.compile(r"(^|/)zh/|_zh$")  # in the name of a page
 LOCALE = package_dir / "locale"
 CAPTION = re.compile(r'"caption-text">[\u4e00-\u9fff]')
-SAID = json.loads((DOCS / "chinese.json").read_text(encoding="utf-8"))
+SAID = json.loads((DOCS / "words.json").read_text(encoding="utf-8"))
 WORDS, LABELS = SAID["words"], SAID["labels"]  # of the theme, beyond those of Sphinx; for ears
 ROOTS = {"index": "zh/index", "search": "search_zh"}  # where brand and search box lead
 
