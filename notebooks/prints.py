@@ -11,7 +11,6 @@ LINES, COLUMNS, PROSE = 16, 105, 72  # of a print on a slide, and of one line al
 BARS = 8  # numbers of a line that are drawn, at most
 APART = 200  # times that the largest number of a table with bars is as large as the smallest
 SHAPE = re.compile(r"\(\d+,[\d, ]*\)")  # a print with one describes arrays
-SAME_UNIT = {"with", "without", "before", "after", "shuffled", "to", "counted", "symbols", "n"}
 SYMBOL = re.compile(r"\b([A-Za-z])([_^])(\w+)\b")  # of a title or table, such as d_k
 ROW = re.compile(r"([^\[\]]*?)\s*\[+((?:\s*-?[\d.]+(?:e[-+]\d+)?)+)\s*\]+([^\[\]]*)$")
 NUMBER = re.compile(r"((?<![\w.^])(?<!layer )(?<!head )[-+]?\d+(?:,\d{3})*(?:\.\d+)?(?:e[-+]?\d+)?%?(?![\w.]))")
@@ -72,7 +71,7 @@ def tables(lines):
 def as_table(lines):
     """A table of lines whose words are the same, but for the first ones: a column for each number
     that is not the same in all; nothing if one has no name. Numbers that are measured get bars, of
-    one scale if all have one unit."""
+    one scale if all are shares."""
     apart = [NUMBER.split(line) for line in lines]                    # two spaces part two columns
     split = [[part.strip() for part in row] for row in apart]
     begin = [re.split(r"  +", row[0]) for row in split]
@@ -100,9 +99,9 @@ def as_table(lines):
     short = all(len(x) < 8 for drawn, (_, column) in zip(measured, columns) if drawn for x in column)
     values = [[float(x.strip("%").replace(",", "")) / (100 if "%" in x else 1) for x in column]
               for _, column in columns]
-    others = [title for drawn, (title, _) in zip(measured, columns) if drawn][1:]
     together = [x for drawn, row in zip(measured, values) if drawn for x in row]
-    scales = [short and drawn and scale_of(together if all(map(one_unit, others)) else row)
+    shares = all(0 <= x <= 1 for x in together)                        # they have one scale
+    scales = [short and drawn and scale_of(together if shares else row)
               for drawn, row in zip(measured, values)]
     for i, label in enumerate(labels):
         cells = "".join(
@@ -122,11 +121,6 @@ def scale_of(numbers):
         return 1
     least = max(min(sizes, default=0), 1e-12)
     return largest if least < largest <= APART * least else 0
-
-
-def one_unit(title):
-    """Whether a column has the unit of the one before: its title names no quantity of its own."""
-    return all(word in SAME_UNIT or word.isdecimal() for word in re.findall(r"\w+", title))
 
 
 def lines_of(text):
