@@ -15,7 +15,7 @@ from aiayn_course import exercises
 from aiayn_course.exercises import EXERCISES, language
 from aiayn_course.exercises.checking import changes, comparing, errors, questions
 from aiayn_course.exercises.checking.function_check import FunctionCheck
-from aiayn_course.exercises.checking.layer_check import SIZES
+from aiayn_course.exercises.checking.layer_check import ONES_IN, SIZES, STAYS
 from aiayn_course.exercises.exercise import SUBJECTS
 from aiayn_course.exercises.mystery import models
 from aiayn_course.lab.zoo import BUGS
@@ -29,6 +29,7 @@ OTHERS = (  # that no rule below finds
     "error", "stops", "values after each step", "gradients after each step",
     changes.IS_FIXED, changes.ARE_FIXED, *comparing.COUNTED.values(),
     *(text for what, _, why in SIZES for text in (what, why)),
+    STAYS, *(what for what, _ in ONES_IN),
 )
 
 

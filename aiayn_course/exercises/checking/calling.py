@@ -43,6 +43,12 @@ class Stop(Exception):
         self.by_error, self.got, self.cause = by_error, got, cause
         self.where, self.question, self.parts = where, question, parts
 
+    def advise(self, case):
+        """Add the case's advice to what is said of an error of Python or of a wrong shape."""
+        if case.why and (self.by_error or self.got is not None):
+            self.message += f" {say(case.why)}"
+            self.cause += f" {say(case.why)}"
+
     def explained(self, finding):
         """Return a Stop that also says how an array of a wrong shape came about."""
         explanation = finding.explanation

@@ -34,7 +34,11 @@ class FunctionCheck:
         """Raise a Stop that names the first fault, if any."""
         ordinary = sum(not case.special for case in self.cases)
         for i, trial in enumerate(self.trials, 1):
-            trial.compute("function")
+            try:
+                trial.compute("function")
+            except Stop as stop:
+                stop.advise(trial.case)
+                raise
             if i >= ordinary:                                          # special ones one by one
                 self.look_at(self.trials[:i])
 

@@ -37,6 +37,11 @@ SIZES = (  # what is tried of every layer, the scale, a teacher's sentence
      " off or added there."),
     ("large numbers, around 1 000", 1e3, CLIPPED),
 )
+ONES_IN = (  # axes of length 1, where they stand in the first case: what it is, where to cut
+    ("one sequence", lambda x: x[:1]),
+    ("sequences of one position", lambda x: x[..., :1] if x.dtype.kind == "i" else x[..., :1, :]),
+)
+STAYS = "A length of 1 is a length like all others: its axis stays where it is."
 FROM_THE_END = "Count axes from the end, -1, -2: any number of axes may stand in front."
 DOUBLE = ("Mostly it is a number of NumPy, such as np.sqrt(4) or mask.sum(), where a Python one"
           " would do (math.sqrt, int), or an array made by np.zeros, np.eye or np.arange without a"
@@ -52,7 +57,8 @@ class LayerCheck:
         cases = subject.cases(self.rng)
         sizes = [dataclasses.replace(cases[0], what=what, scale=scale, special=True, why=why)
                  for what, scale, why in SIZES]
-        self.cases = sorted([*cases, *sizes], key=lambda case: case.special)
+        short = [cut(cases[0], what, part) for what, part in ONES_IN]
+        self.cases = sorted([*cases, *short, *sizes], key=lambda case: case.special)
         self.rows, self.trial = {"output": Row("output")}, None        # the one that runs
         self.stage, self.finding = "forward", None
 
@@ -102,9 +108,7 @@ class LayerCheck:
         try:
             yield
         except Stop as stop:
-            if stop.by_error and trial.case.why:
-                stop.message += f" {say(trial.case.why)}"
-                stop.cause += f" {say(trial.case.why)}"
+            stop.advise(trial.case)
             if not stop.by_error or not before or axes in before:
                 raise
             counts = say(" or ").join(map(str, sorted(before)))
@@ -132,7 +136,10 @@ class LayerCheck:
         seen = compared(telling(trials, wrong[:1]), wrong[0])
         plain, formula = look(seen), self.subject.formulas[stage]
         if plain and plain[0] in ("nan", "inf"):
-            plain = plain[0], f"{plain[1]} {self.began(trials, stage)}".strip()
+            case = seen[-1][0]
+            advice = say(case.why) if case.special and case.why and case.scale == 1 else ""
+            told = plain[1], self.began(trials, stage), advice
+            plain = plain[0], " ".join(filter(None, told))
         explanation = explain(formula, stage, trials, wrong)
         if not explanation and plain and plain[0] == "zero" and wrong[0].count(".") > 1:
             part = wrong[0].rsplit(".", 2)[0]
@@ -356,6 +363,15 @@ def raising():
         except RuntimeWarning:
             warnings.filterwarnings("ignore", ".* in matmul", RuntimeWarning)
         yield
+
+
+def cut(case, what, part):
+    """Return the Case with `part` of each array, in which some axis has length 1."""
+    def of(thing):
+        return part(thing) if isinstance(thing, np.ndarray) else thing
+    return dataclasses.replace(
+        case, what=what, special=True, why=STAYS, sizes={}, inputs=tuple(map(of, case.inputs)),
+        options={name: of(option) for name, option in case.options.items()})
 
 
 def axes_of(trial):

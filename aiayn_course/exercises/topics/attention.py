@@ -8,6 +8,7 @@ from aiayn_np.attention import ScaledDotProductAttention
 from aiayn_np.softmax import Softmax
 
 from ..exercise import Case, exercise, layer
+from .softmax import NEGATIVE
 
 EXERCISE = exercise(
     4, "attention", "Scaled dot-product attention", section="3.2.1, Eq. 1, Fig. 2 left",
@@ -40,6 +41,7 @@ def cases(rng):
     nowhere = allowed.copy()
     nowhere[1, 0, 1] = False
     sizes = dict(B=2, h=7, T_q=3, T_k=5, d_k=4, d_v=6)
+    negative = np.full((2, 3, 4), 50) + arrays(2)[0] / 50, arrays(2)[1] / 50 - 100
     large = tuple(1e3 * x for x in arrays(2))
     return [
         Case("Q (2, 7, 3, 4)", None, arrays(2, 7), {}, sizes),
@@ -53,8 +55,13 @@ def cases(rng):
         Case("inputs around 1 000", None, large, special=True),
         Case("a query that may look nowhere", None, arrays(2, 7), dict(allowed=nowhere),
              special=True),
+        Case("scores around -10 000", None, (*negative, *arrays(2)[2:]), special=True,
+             why=NEGATIVE),
+        Case("all are allowed", None, arrays(2), dict(allowed=np.ones((3, 5), dtype=bool)),
+             special=True),
         Case("one sequence of one position", None, arrays(1, 1, T_q=1, T_k=1), special=True),
         Case("one query and five keys", None, arrays(1, 2, T_q=1), special=True),
+        Case("d_k = d_v = 1", None, arrays(2, d_k=1, d_v=1), special=True),
     ]
 
 

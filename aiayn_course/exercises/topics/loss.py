@@ -5,6 +5,7 @@ import numpy as np
 from aiayn_np.training.loss import LabelSmoothedCrossEntropy
 
 from ..exercise import Case, exercise, layer
+from .softmax import NEGATIVE
 
 EXERCISE = exercise(
     10, "loss", "Cross-entropy with label smoothing", section="5.4", lesson="10.2", minutes=45,
@@ -38,6 +39,8 @@ def cases(rng):
         Case("two axes, (T, V)", layer, (logits[0],), dict(targets=targets[0]), special=True),
         Case("eps_ls = 0", unsmoothed, (logits,), dict(targets=targets), special=True),
         Case("logits around 1 000", layer, (1e3 + logits,), dict(targets=targets), special=True),
+        Case("logits around -1 000", layer, (logits - 1e3,), dict(targets=targets), special=True,
+             why=NEGATIVE),
         Case("rows 10 000 apart", layer, (logits + 1e4 * np.arange(3)[:, None, None],),
              dict(targets=targets), special=True),
         Case("logits far apart", layer, (far,), dict(targets=few), special=True),

@@ -71,6 +71,8 @@ def ids(rng):
         Case("pad = 1", None, (some,), dict(pad=1), dict(B=3, T=5), special=True),
         Case("pad in the middle", None, (np.array([[0, 2, 0, 2]]),), {}, dict(B=1, T=4)),
         Case("one sequence of one position", None, (np.array([[3]]),), special=True),
+        Case("sequences of one position", None, (some[:, 2:3],), special=True),
+        Case("nothing is padding", None, (some[:1, :3],), special=True),
     ]
 
 
@@ -98,6 +100,8 @@ def cases(rng):
              dict(B=2, T=4)),
         Case("allowed=None", None, (draw((2, 3, 5)),), special=True),
         Case("two axes, (T_q, T_k)", None, (draw((2, 3)),), dict(allowed=np.tri(2, 3, dtype=bool)),
+             special=True),
+        Case("all are allowed", None, (draw((2, 3, 5)),), dict(allowed=np.ones((3, 5), dtype=bool)),
              special=True),
         Case("one sequence of one position", None, (draw((1, 1, 1, 1)),),
              dict(allowed=np.ones((1, 1, 1, 1), dtype=bool)), special=True),

@@ -15,22 +15,29 @@ EXERCISE = exercise(
 
 def after_steps(cls, case):
     """Return the values and gradients of two parameters after each step."""
-    (gradients,) = case.inputs
-    parameters = [Parameter(x.copy()) for x in START.reshape(gradients.shape[1:])]
+    gradients, shapes = case.inputs
+    parameters = [Parameter(x.reshape(shape)) for x, shape in zip(START.copy(), shapes)]
     adam = cls(iter(parameters), **case.options)
     values = [p.value for p in parameters]                             # layers hold them, too
     moved, kept = [], []
     for grads, rate in zip(gradients, RATES):
         for p, grad in zip(parameters, grads):
-            p.grad[...] = grad
+            p.grad[...] = grad.reshape(p.grad.shape)
         adam.step(rate)
-        moved.append([p.value.copy() for p in parameters])
-        kept.append([p.grad.copy() for p in parameters])
+        moved.append(in_rows([p.value for p in parameters]))
+        kept.append(in_rows([p.grad for p in parameters]))
     return {"values after each step": np.array(moved), "gradients after each step": np.array(kept),
-            "arrays that layers hold": np.array(values)}
+            "arrays that layers hold": in_rows(values)}
+
+
+def in_rows(arrays):
+    """Return a copy of arrays as rows of one array, or one long row if their shapes differ."""
+    one_shape = len({np.shape(x) for x in arrays}) == 1
+    return np.array(arrays) if one_shape else np.concatenate([np.ravel(x) for x in arrays])
 
 
 START = np.array([[0.5, -1.5, 2.0], [3.0, 0.25, -0.75]])
+ROWS = (3,), (3,)  # the shapes of two parameters
 RATES = (0.1, 20.0, 0.5, 1e-5)
 STEPS = (1, 2, 3, 6, 7, 8, 20, 10**6)
 
@@ -60,17 +67,19 @@ def cases(rng):
     unused = gradients.copy()
     unused[1::2, 1] = unused[2] = 0
     return [
-        Case("the first step", None, (gradients[:1],)),
-        Case("the paper's constants", None, (gradients,)),
-        Case("beta_1 = 0.8, beta_2 = 0.9", None, (gradients,), dict(beta_1=0.8, beta_2=0.9)),
-        Case("a gradient that is always 0", None, (never,), special=True),
-        Case("small gradients", None, (1e-8 * gradients,)),
-        Case("eps = 0.1", None, (gradients,), dict(eps=0.1)),
-        Case("gradients around 1 000", None, (1e3 * gradients,), special=True,
+        Case("the first step", None, (gradients[:1], ROWS)),
+        Case("the paper's constants", None, (gradients, ROWS)),
+        Case("beta_1 = 0.8, beta_2 = 0.9", None, (gradients, ROWS), dict(beta_1=0.8, beta_2=0.9)),
+        Case("a gradient that is always 0", None, (never, ROWS), special=True),
+        Case("small gradients", None, (1e-8 * gradients, ROWS)),
+        Case("eps = 0.1", None, (gradients, ROWS), dict(eps=0.1)),
+        Case("gradients around 1 000", None, (1e3 * gradients, ROWS), special=True,
              why="Adam takes every gradient as it is, large ones too."),
-        Case("gradients of 0 in some steps", None, (unused,), special=True,
+        Case("gradients of 0 in some steps", None, (unused, ROWS), special=True,
              why="A gradient of 0 is a gradient: m and v decay, and the parameter moves on."),
-        Case("parameters of shape (1, 3)", None, (gradients[:, :, None],), special=True),
+        Case("parameters of shape (1, 3)", None, (gradients, ((1, 3), (1, 3))), special=True),
+        Case("parameters of shapes (3,) and (3, 1)", None, (gradients, ((3,), (3, 1))),
+             special=True, why="m and v of a parameter have its own shape."),
     ]
 
 

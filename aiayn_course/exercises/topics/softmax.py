@@ -28,6 +28,9 @@ SOFTMAX = layer(
 SOFTMAX.balanced = True
 
 
+NEGATIVE = "The largest number of a row may be negative: subtract it as it is."
+
+
 @SOFTMAX.tried_on
 def cases(rng):
     hidden = rng.standard_normal((2, 3, 5))
@@ -43,6 +46,8 @@ def cases(rng):
         Case("scores (2, 4, 3, 5)", None, (rng.standard_normal((2, 4, 3, 5)),), special=True),
         Case("some scores -inf", None, (hidden,), special=True),
         Case("scores around 10 000", None, (1e4 + rng.standard_normal((3, 6)),), special=True),
+        Case("scores around -10 000", None, (rng.standard_normal((3, 6)) - 1e4,), special=True,
+             why=NEGATIVE),
         Case("rows 10 000 apart", None, (apart,), special=True),
         Case("scores 20 000 apart", None, (1e4 * far,), special=True,
              why="Here one weight is exactly 1: is a small number added to the sum?"),

@@ -178,3 +178,40 @@ def test_a_threshold_and_a_clip_around_a_layer_are_refused(name, method, change)
     report = check(type(name, (right,), {method: dict(forward=forward, backward=backward)[method]}))
     never = ("Softmax", clipped), ("LabelSmoothedCrossEntropy", cut_off)
     assert report.passed == (method == "forward" and (name, change) in never)
+
+
+HIGHEST = "highest = scores.max(axis=-1, keepdims=True)"
+OF_LOGITS = "logits.max(axis=-1, keepdims=True)"
+M_ZEROS = "self.m = [np.zeros_like(p.value) for p in self.parameters]"
+LENGTH_1, NEGATIVE, AS_ABS = "A length of 1 is", "may be negative", "np.abs(scores.max("
+OWN_SHAPE = "have its own shape"
+ONCE_PASSED = [  # exercise, class, what the message holds, (old, new)
+    (1, "Softmax", AS_ABS, (HIGHEST, "highest = np.abs(scores.max(axis=-1, keepdims=True))")),
+    (1, "Softmax", AS_ABS, (HIGHEST, "highest = scores.max(-1, keepdims=True).clip(0)")),
+    (1, "Softmax", AS_ABS, (HIGHEST, "highest = scores.max(-1, keepdims=True, initial=0)")),
+    (1, "Softmax", LENGTH_1, ("weights = exp_scores", "weights = np.squeeze(exp_scores)")),
+    (1, "Softmax", LENGTH_1, ("return weights * (", "return np.squeeze(weights) * (")),
+    (2, "LayerNorm", LENGTH_1, ("x - x.mean(", "x - np.squeeze(x).mean(")),
+    (2, "LayerNorm", LENGTH_1, ("(centred * centred).mean", "np.squeeze(centred**2).mean")),
+    (2, "LayerNorm", LENGTH_1, ("g = grad_y *", "g = np.squeeze(grad_y) *")),
+    (6, "MultiHeadAttention", "a mask of two axes", (
+        "allowed=allowed, rng", "allowed=None if np.ndim(allowed) == 2 else allowed, rng")),
+    (7, "ReLU", LENGTH_1, ("return grad_y *", "return np.squeeze(grad_y) *")),
+    (7, "ReLU", LENGTH_1, ("(cache.x > 0)", "(np.squeeze(cache.x) > 0)")),
+    (10, "LabelSmoothedCrossEntropy", NEGATIVE, (OF_LOGITS, f"np.abs({OF_LOGITS})")),
+    (10, "LabelSmoothedCrossEntropy", NEGATIVE, (OF_LOGITS, f"np.maximum({OF_LOGITS}, 0)")),
+    (10, "LabelSmoothedCrossEntropy", LENGTH_1, ("shifted = logits", "shifted = logits.squeeze()")),
+    (10, "LabelSmoothedCrossEntropy", LENGTH_1, ("np.exp(cache.log_p)",
+                                                 "np.exp(cache.log_p).squeeze()")),
+    (11, "Adam", OWN_SHAPE, (M_ZEROS, M_ZEROS.replace("p.value", "self.parameters[0].value"))),
+    (11, "Adam", OWN_SHAPE, (M_ZEROS.replace("m", "v", 1), M_ZEROS.replace("m", "v", 1).replace(
+        "p.value", "self.parameters[-1].value"))),
+    (11, "Adam", OWN_SHAPE, (M_ZEROS, "self.m = np.zeros((2, *self.parameters[0].value.shape))")),
+]
+
+
+@pytest.mark.parametrize(("number", "name", "words", "edit"), ONCE_PASSED)
+def test_what_only_an_unusual_shape_or_sign_shows_is_refused(number, name, words, edit):
+    report = check(answer(number, name, edit))
+    assert not report
+    assert words in report.message
