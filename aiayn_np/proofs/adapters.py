@@ -6,7 +6,8 @@ new copy of the layer, so nothing is left over from the last call. To change a p
 adapter puts another array in its place, wherever the copy holds it.
 
 An array is a parameter if backward leaves a gradient for it, under one of the usual names. A result
-of forward is an output, and not a cache, if an argument of backward is by its name its gradient.
+of forward is an output, and not a cache, if an argument of backward is by name or effect its
+gradient.
 """
 
 import contextlib
@@ -14,6 +15,7 @@ import copy
 import inspect
 import sys
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -38,10 +40,6 @@ def as_layer(layer: Any, *inputs: Any, **options: Any) -> Any:
         (loss, gradients); static functions of a ctx; a torch.autograd.Function or torch.nn.Module
     inputs : what forward takes; arrays in a dict or list are parameters
     options : passed to forward
-
-    Raises
-    ------
-    TypeError for an object without backward, or a backward whose arguments are not known
     """
     torch = sys.modules.get("torch")                                   # else nothing is of PyTorch
     if torch and (isinstance(layer, torch.nn.Module) or (
@@ -83,15 +81,17 @@ class Adapter:
         free = [name for name in self.order if name not in held]
         self.names = {f"input {i}": name for i, name in enumerate(free)}
         self.state = np.random.get_state()                             # noqa: NPY002
-        self.root = {"forward": forward, "backward": backward, **held}
+        self.root: dict = {"forward": forward, "backward": backward, **held}
         self.arrays: dict[str, np.ndarray] = {}  # parameters as the root holds them
         self.gradients: dict[str, tuple] = {}  # parameter -> path of its gradient
         self.not_checked: dict[str, str] = {}
         self.notes: list[str] = []
+        self.count = self.count_outputs(options)
         self.find(options)
         if not self.arrays:                                            # made by the first forward?
             self.root = copy.deepcopy(self.root)
             self.start(self.root, self.inputs, options)
+            del self.root["kept"]
             self.find(options)
         self.parameters = {name: Parameter(x.copy()) for name, x in self.arrays.items()}
 
@@ -134,10 +134,11 @@ class Adapter:
         yield from self.parameters.items()
 
     def forward(self, *arrays: np.ndarray, **options: Any) -> tuple[Any, Any]:
-        return self.start(self.fresh(), arrays, options)[0], (arrays, options)
+        root = self.fresh()
+        return self.start(root, arrays, options)[0], (arrays, options, root)
 
     def backward(self, grad_y: Any, cache: Any) -> list:
-        arrays, options = cache
+        arrays, options, _ = cache
         root = self.fresh()
         gradients = self.start(root, arrays, options)[1](grad_y)
         left = dict(arrays_in(root))
@@ -165,61 +166,77 @@ class Adapter:
         if y is None:
             y = getattr(owner_of(root), next(n for n in OUTPUTS if hasattr(owner_of(root), n)))
         y, *rest = y if isinstance(y, tuple) else (y,)
-        count = self.count_outputs(root["backward"], rest)
-        outputs = [y, *rest[:count]]
+        outputs = [y, *rest[: self.count]]
         if wrong := [type(x).__name__ for x in outputs if not is_floats(x)]:
             raise TypeError(f"an output must be an array of floats, got {wrong[0]}{WRAP}")
+        root["kept"] = rest
 
         def back(u):
             parts = [u]
-            if count:                                                  # u is of all, end to end
+            if self.count:                                             # u is of all, end to end
                 cuts = np.cumsum([np.size(x) for x in outputs])[:-1]
                 parts = [g.reshape(np.shape(x)) for g, x in zip(np.split(u, cuts), outputs)]
             with repeated(state):
-                return self.finish(root, parts, y, rest[count:], inputs, options)
+                return self.finish(root, parts, [y, *rest], inputs, options)
 
-        return np.concatenate([np.ravel(x) for x in outputs]) if count else y, back
+        return np.concatenate([np.ravel(x) for x in outputs]) if self.count else y, back
 
-    def count_outputs(self, backward: Callable | None, rest: list) -> int:
-        """Return how many results after the first get a gradient: backward's arguments tell it."""
+    def count_outputs(self, options: dict) -> int:
+        """Return how many results after the first get a gradient: backward's argument has the name
+        of one, or it has an effect beside gradients of zero, as no value of a cache has."""
+        self.count, backward = 0, self.root["backward"]
         wanted = [] if backward is None else arguments(backward)[1:]
-        none = (i for i, name in enumerate(wanted)
-                if name in self.order or not upstream(name))
-        return min(next(none, len(wanted)), len(rest))
+        for name in wanted:
+            root = copy.deepcopy(self.root)
+            y, back = self.start(root, self.inputs, options)
+            rest = root["kept"]
+            if self.count == len(rest) or not is_floats(rest[self.count]):
+                break
+            told = name not in self.order and upstream(name)
+            if not told and not (len(wanted) == len(rest) and any(
+                    np.any(g) for _, g in arrays_in(back(np.zeros_like(y))))):
+                break
+            self.count += 1
+        return self.count
 
-    def finish(self, root: dict, grads: list, y: Any, rest: list, inputs: list,
-               options: dict) -> list:
+    def finish(self, root: dict, grads: list, results: list, inputs: list, options: dict) -> list:
         """Call backward; return the gradients of the inputs, and leave the others in `root`."""
-        function, u = root["backward"], grads[0]
+        function, rest = root["backward"], results[len(grads):]
         if function is None:                                           # forward returned them
+            if len(rest) > len(self.inputs) and all(is_floats(x) for x in rest):
+                raise TypeError("a loss must return a gradient for each input, and no state"
+                                f"{WRAP}")
             self.notes = ["What stands after the loss was taken for the gradients of"
                           f" {', '.join(self.order)}; a state there is none, leave it out."]
-            return self.sort(root, tuple(rest), u)
+            return self.sort(root, tuple(rest), grads[0])
         parameters = inspect.signature(function).parameters
         rates = {name: 1.0 for name in parameters if name in RATES}
         if set(parameters) == set(rates):                              # of a loss: no grad_y
-            return self.sort(root, function(**rates), u)
+            return self.sort(root, function(**rates), grads[0])
         given = dict(zip(self.order, inputs))
         words = {name: x for name, x in given.items() if isinstance(x, np.ndarray)
                  and x.dtype.kind == "U"}
         settings = {name: x for name, x in (words | options).items() if name in parameters}
         wanted = [name for name in arguments(function)[len(grads):] if name not in rates | settings]
-        extra = self.values(wanted, y, rest, given)
+        extra = self.values(wanted, results[0], rest, given)
         if extra is None:
             raise TypeError("backward must take grad_y and a cache, the output or the inputs, got"
                             f" backward({', '.join(parameters)}){WRAP}")
+        self.tell(wanted, extra, rest, given, len(grads))
+        before = {path: x.copy() for path, x in arrays_in(root)} if rates else {}
+        returned = function(*grads, *extra, **settings, **rates)
+        steps = {path: before[path] - x for path, x in arrays_in(root)  # W is now W - gradient
+                 if path in before and before[path].shape == x.shape and np.any(before[path] != x)}
+        return self.sort(root, returned, 1.0, steps)
+
+    def tell(self, wanted: list, extra: list, rest: list, given: dict, count: int) -> None:
+        """Note which results of forward backward got as values, and which it did not get."""
         self.not_checked |= {
-            f"output {len(grads) + i + 1}": "is an output whose gradient backward does not take"
+            f"output {count + i + 1}": "is an output whose gradient backward does not take"
             for i, x in enumerate(rest) if is_floats(x) and not any(x is e for e in extra)}
         self.notes = [f"backward got a result of forward as {name}: call it d{name} if it is to be"
                       " a gradient." for name, x in zip(wanted, extra)
                       if name not in given and is_floats(x) and any(x is r for r in rest)]
-        before = {path: x.copy() for path, x in arrays_in(root)} if rates else {}
-        returned = function(*grads, *extra, **settings, **rates)
-        now = [(path, x) for path, x in arrays_in(root) if path in before]
-        steps = {path: before[path] - x for path, x in now             # W is now W - gradient
-                 if before[path].shape == x.shape and np.any(before[path] != x)}
-        return self.sort(root, returned, 1.0, steps)
 
     @staticmethod
     def values(wanted: list[str], y: Any, rest: list, given: dict) -> list | None:
@@ -242,7 +259,7 @@ class Adapter:
         if returned is None:
             returned = next((x for key, x in children(owner_of(root)) if any(
                 is_gradient(key, name) for name in (*self.order, *INPUTS))), ())
-        held = len(root) > 2                                           # parameters among the inputs
+        held = len(self.root) > 2                                      # parameters among the inputs
         several = isinstance(returned, tuple) or (isinstance(returned, list) and not held)
         parts = list(returned) if several else [returned]
         if len(parts) == 1 and isinstance(parts[0], tuple):
@@ -305,17 +322,11 @@ def tensors_in(y: Any) -> list:
     return [t for part in y for t in tensors_in(part)] if isinstance(y, (tuple, list)) else [y]
 
 
-class Context:
-    """The `ctx` of static functions: it keeps what forward saves for backward."""
-
-    def save_for_backward(self, *arrays: Any) -> None:
-        self.saved_values = self.saved_tensors = arrays
-
-
 def of_context(layer: Any, inputs: tuple, options: dict) -> Adapter:
     """Return an adapter of forward(ctx, ...) and backward(ctx, grad_y), as in minitorch."""
     def forward(*arrays, **options):
-        ctx = Context()
+        ctx = SimpleNamespace()
+        ctx.save_for_backward = lambda *a: vars(ctx).update(saved_values=a, saved_tensors=a)
         return layer.forward(ctx, *arrays, **options), ctx
 
     names = arguments(layer.forward, with_defaults=True)[1:]

@@ -1,7 +1,9 @@
 """Find the arrays of a layer in public code, and the gradients of these arrays."""
 
+import ast
 import inspect
 import re
+import textwrap
 from collections.abc import Callable, Iterable, Iterator
 from types import FunctionType, MethodType, ModuleType
 from typing import Any
@@ -17,6 +19,7 @@ UPSTREAM = re.compile(  # dnext_c, dZ, d_h, g2, grad_w, h_grad, next_dc, top_dif
 VALUE = re.compile(  # begins like these, and is none
     r"^(data|dims?|dtype|drop\w*|dilation|depth|gates?|gamma|d_model|d_[kv]|group\w*"
     r"|denom\w*|den|dist\w*|diag\w*|decay\w*|det|degrees?|draws?|gain|gelu|grid|graph)$")
+STATE = re.compile(r"^[hc]\d*$|prev|state|hidden|memory|carry")  # what a step hands to the next
 
 
 def arguments(function: Callable, with_defaults: bool = False) -> list[str]:
@@ -24,6 +27,18 @@ def arguments(function: Callable, with_defaults: bool = False) -> list[str]:
     return [p.name for p in inspect.signature(function).parameters.values()
             if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
             and (with_defaults or p.default is p.empty)]
+
+
+def states_of(root: dict) -> list[str]:
+    """Return the inputs of a loss that are by their names states, if no source calls the last
+    result of the function a gradient."""
+    try:
+        nodes = ast.walk(ast.parse(textwrap.dedent(inspect.getsource(root["forward"]))))
+        last = [ast.unparse(n.value) for n in nodes if isinstance(n, ast.Return) and n.value][-1]
+    except (OSError, TypeError, SyntaxError, IndexError):
+        last = ""
+    told = root["backward"] or upstream(last.rpartition(" ")[2].strip("()"))
+    return [] if told else [n for n in arguments(root["forward"], True) if STATE.search(n)]
 
 
 def children(node: Any) -> Iterable[tuple[Any, Any]]:

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from .adapters import Adapter, as_layer
-from .finding import arguments
+from .finding import arguments, arrays_in, states_of
 
 COMPLEX_STEP = 1e-20
 CENTRAL_STEPS = (1e-6, 1e-7, 1e-5)  # three, because a step across the kink of a ReLU says nothing
@@ -147,7 +147,14 @@ def check_gradients(layer: Any, *inputs: Any, seed: int = 0, **options: Any) -> 
         row.tensor = names.get(row.tensor, row.tensor)
     if not is_adapter:
         return GradientReport(type(layer).__name__, rows)
-    some, missing = len(proof.tensors), proof.layer.not_checked
+    states = [row.tensor for row in rows if not row.ok and row.tensor in states_of(adapted.root)]
+    if states:                                                         # these have no gradient
+        rows = [row for row in rows if row.tensor not in {*states, ALL}]
+    if not rows:
+        raise TypeError(f"a loss must return a gradient, got a state of {', '.join(states)}")
+    missing = proof.layer.not_checked | dict.fromkeys(
+        states, "has no gradient, though the output may depend on it")
+    some = len(proof.tensors) - len(states)
     along = f"{SINGLE_DIRECTIONS} random directions" if proof.single else "one random direction"
     checked = "\n".join([*adapted.notes, f"Checked: {some} of {some + len(missing)} arrays, each"
                          f" along {along}, by {proof.forwards} forwards."])
@@ -202,25 +209,30 @@ class Proof:
         # Another forward, at another point, runs before any backward. So a layer that remembers its
         # last forward, instead of reading the cache that it is given, gets wrong gradients here.
         self.single = np.asarray(self.y).dtype == np.float32 or self.rounds(seed + 1)
+        self.kept = any(x.dtype == np.float32 for _, x in arrays_in({0: self.cache}))
         self.step = SINGLE_STEPS[0] if self.single else CENTRAL_STEPS[0]
         self.u = self.rng.standard_normal(np.shape(self.y))
 
     def rounds(self, seed: int) -> bool:
-        """Tell whether forward rounds a tensor to float32: 1e-9 of it changes nothing, 1e-5 does.
+        """Tell whether forward rounds to float32 on its way: then a step of 1e-9 shows no slope.
 
-        The point is in float32 itself, so that it lies in the middle of what is rounded to it.
+        What is rounded at the step of 1e-9 is moved by nothing, or by 60 times too much.
         """
-        rng, base = np.random.default_rng(seed), {}
-        for name, x in self.finite.items():
-            near = (x + 0.01 * rng.standard_normal(x.shape)).astype(np.float32)
-            base[name] = near.astype(float) - x
-        y, _ = self.run(base)
+        rng = np.random.default_rng(seed)
 
-        def same(name, part):
-            shift = base[name] + part * (self.finite[name] + base[name])
-            return np.array_equal(self.run(base | {name: shift})[0], y, equal_nan=True)
+        def output(shift):
+            return np.nan_to_num(self.run(shift)[0], posinf=0, neginf=0)
 
-        return any(same(name, 1e-9) and not same(name, 1e-5) for name in self.tensors)
+        base = {name: 0.01 * v for name, v in self.directions(rng).items()}
+        y = output(base)
+        noise = 1e-5 * np.linalg.norm(y)
+        for name, v in self.directions(rng).items():
+            v = v * (1 + np.abs(self.finite[name]))
+            fine, coarse = ((output(base | {name: base[name] + h * v}) - y) / h
+                            for h in (1e-9, 1e-5))
+            if np.linalg.norm(fine - coarse) > 0.5 * np.linalg.norm(coarse) + noise:
+                return True
+        return False
 
     def run(self, shift: dict, dtype: type = float) -> tuple[Any, Any]:
         """(y, cache) of the forward with tensors[name] + shift[name] for the names in `shift`."""
@@ -249,9 +261,9 @@ class Proof:
             rows.append(self.row(ALL, gradients, directions))
         return rows
 
-    def directions(self) -> dict[str, np.ndarray]:
+    def directions(self, rng: np.random.Generator | None = None) -> dict[str, np.ndarray]:
         """A random direction for each tensor; an input of -inf, as from a mask, is not moved."""
-        draw = self.rng.standard_normal
+        draw = (rng or self.rng).standard_normal
         return {name: draw(x.shape) * np.isfinite(x) for name, x in self.tensors.items()}
 
     def gradients(self) -> tuple[dict[str, np.ndarray], list[Row]]:
@@ -304,7 +316,7 @@ class Proof:
 
         if self.single:
             largest = max(np.abs(self.finite[n]).max(initial=1) for n in directions)
-            slopes = [self.central(directions, h * scale)
+            slopes = [self.slope(directions, h * scale, -h * scale)
                       for scale in {1.0, largest} for h in SINGLE_STEPS]
             numeric = min(slopes, key=lambda c: error(c, analytic))
             verdict = "ok" if error(analytic, numeric) <= SINGLE_TOLERANCE else "WRONG"
@@ -314,12 +326,13 @@ class Proof:
         believed = by_complex if np.isfinite(by_complex) else analytic
         central: list[float] = []
         for h in CENTRAL_STEPS:                                        # until one step is good
-            central.append(self.central(directions, h))
+            central.append(self.slope(directions, h, -h))
             if error(central[-1], believed) <= CENTRAL_TOLERANCE:
                 break
         nearest = min(central, key=lambda c: error(c, believed))
         agree = error(nearest, by_complex) <= CENTRAL_TOLERANCE        # False for nan
-        in_single = any(np.asarray(gradients[n]).dtype == np.float32 for n in directions)
+        returned = any(np.asarray(gradients[n]).dtype == np.float32 for n in directions)
+        in_single = returned or self.kept
         close = error(analytic, central[0]) <= (
             ROUNDED_TOLERANCE if in_single else MISLED_TOLERANCE)
         numeric, tolerance, why = by_complex, COMPLEX_TOLERANCE, ""
@@ -328,8 +341,9 @@ class Proof:
             if close or why != ON_A_KINK:
                 numeric, tolerance, nearest = central[0], MISLED_TOLERANCE, central[0]
         off = error(analytic, numeric)
-        if tolerance < off <= ROUNDED_TOLERANCE and in_single:
-            tolerance, why = ROUNDED_TOLERANCE, f"{why}, the gradient is float32, right to 1e-7"
+        if COMPLEX_TOLERANCE < off <= ROUNDED_TOLERANCE and in_single:
+            what = "gradient" if returned else "cache"
+            tolerance, why = ROUNDED_TOLERANCE, f"{why}, the {what} is float32, right to 1e-7"
         return Row(name, analytic, numeric, nearest, off,
                    ("ok" if off <= tolerance else "WRONG") + why)
 
@@ -356,10 +370,6 @@ class Proof:
             return np.nan
         return float(np.sum(self.u * np.imag(y)) / COMPLEX_STEP)
 
-    def central(self, directions: dict, h: float) -> float:
-        """<u, (F(x + h v) - F(x - h v)) / 2h>."""
-        return self.slope(directions, h, -h)
-
     def slope(self, directions: dict, above: float, below: float) -> float:
         """<u, F(x + above v) - F(x + below v)> / (above - below)."""
         up, _ = self.run({n: above * v for n, v in directions.items()})
@@ -376,7 +386,7 @@ class Proof:
         for k in some:
             v = np.zeros(x.shape)
             v.flat[k] = 1
-            numeric.append(self.central({name: v}, self.step))
+            numeric.append(self.slope({name: v}, self.step, -self.step))
         k = int(np.argmax(np.abs(gradient.flat[some] - numeric)))
         at = tuple(int(i) for i in np.unravel_index(some[k], x.shape))
         which = "" if len(some) == x.size else f" of {len(some)} examined"

@@ -399,7 +399,76 @@ def test_a_cached_array_is_no_output_whatever_letter_its_name_begins_with(rng):
     assert check_gradients((lambda x: (np.exp(x), "a note"), lambda dout, y: dout * y), x)
 
 
-def test_an_output_that_is_taken_for_a_cache_is_told(rng):
-    layer = (lambda x, h: (x * h, x + h)), (lambda u, v: (u, v))
-    text = str(check_gradients(layer, *rng.standard_normal((2, 3))))
+def test_a_result_that_is_taken_for_a_cache_is_told(rng):
+    layer = (lambda x: (3 * x, x**2)), (lambda u, v: 3 * u)
+    text = str(check_gradients(layer, rng.standard_normal(3)))
     assert "backward got a result of forward as v: call it dv if it is to be a gradient." in text
+
+
+@pytest.mark.parametrize("factor", [1, 1.1])
+def test_a_gradient_whose_name_tells_nothing_is_known_by_what_backward_does_with_it(factor, rng):
+    class Both:
+        def forward(self, a, b):
+            self.a, self.b = a, b
+            return a * b, a + b
+
+        def backward(self, a, b):
+            return a * self.b + factor * b, a * self.a + b
+
+    functions = (lambda x, h: (2 * x - h, x + h)), (lambda u, v: (2 * u + factor * v, v - u))
+    for layer in (Both(), functions):
+        report = check_gradients(layer, *rng.standard_normal((2, 3)))
+        assert bool(report) is (factor == 1), report
+
+
+def test_a_state_behind_a_loss_is_never_called_wrong(rng):
+    def with_state(x, h):
+        return (x * h).sum(), h, np.tanh(x * h)
+
+    def with_two_states(x, h_prev, c_prev):
+        c = np.tanh(x) + c_prev
+        slope = h_prev * (1 - np.tanh(c) ** 2) * (1 - np.tanh(x) ** 2)
+        return (np.tanh(c) * h_prev).sum(), slope, np.tanh(c) * h_prev, c
+
+    report = check_gradients(with_state, *rng.standard_normal((2, 3)))
+    assert report, report
+    assert str(report).endswith("NOT CHECKED: h")
+    report = check_gradients(with_two_states, *rng.standard_normal((3, 3)))
+    assert report, report
+    assert list(report.not_checked) == ["h_prev", "c_prev"]
+    with pytest.raises(TypeError, match="must return a gradient, got a state of hprev"):
+        check_gradients(lambda hprev: ((hprev**2).sum(), np.tanh(hprev)), rng.standard_normal(3))
+    with pytest.raises(TypeError, match="a gradient for each input, and no state"):
+        check_gradients(lambda h: ((h**2).sum(), np.ones((4, 3)), 2 * h), rng.standard_normal(3))
+
+
+def test_a_wrong_gradient_behind_a_loss_is_no_state(rng):
+    def loss(x, h):
+        dx, dh = h, 1.1 * x
+        return (x * h).sum(), dx, dh
+
+    assert of_tensors(check_gradients(loss, *rng.standard_normal((2, 3))), ok=False) == ["h"]
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("torch_alone")
+def test_all_outputs_of_a_module_of_pytorch_are_compared(rng):
+    nn = pytorch().nn
+
+    class CutCell(nn.LSTM):
+        def forward(self, x):
+            y, (h, c) = super().forward(x)
+            return y, (h, c.detach())
+
+    class CutWeights(nn.MultiheadAttention):
+        def forward(self, *arrays):
+            y, weights = super().forward(*arrays)
+            return y, weights.detach()
+
+    x = rng.standard_normal((3, 2, 4))
+    for right, cut, inputs in [(nn.LSTM, CutCell, (x,)),
+                               (nn.MultiheadAttention, CutWeights, (x, x + 1, x - 1))]:
+        report = check_gradients(right(4, 2), *inputs)
+        assert report, report
+        assert report.worst.error < 1e-7                               # so it is in float64
+        assert not check_gradients(cut(4, 2), *inputs)

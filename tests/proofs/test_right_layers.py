@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from neighbours import NEIGHBOURS
 
 from aiayn_np.proofs.gradient_check import check_gradients
 
@@ -128,3 +129,22 @@ def test_a_layer_that_casts_its_input_is_judged_in_single_precision(seed):
     report = check_gradients(Casts(), 100 + rng.standard_normal((5, 4)), seed=seed)
     assert report, report
     assert "The forward computes in float32" in str(report)
+
+
+@pytest.mark.parametrize("k", [1, 1.1])
+@pytest.mark.parametrize("name", NEIGHBOURS)
+def test_layers_as_students_write_them_are_judged_rightly(name, k, seed):
+    layer, inputs = NEIGHBOURS[name](np.random.default_rng(seed), k)
+    report = check_gradients(layer, *inputs, seed=seed)
+    assert bool(report) is (k == 1), report
+
+
+@pytest.mark.parametrize("name", ["CastCache", "CastInside", "FloatInput"])
+def test_30_right_layers_with_float32_inside_have_no_false_alarm(name):
+    wrong = []
+    for seed in range(30):
+        layer, inputs = NEIGHBOURS[name](np.random.default_rng(seed), 1)
+        report = check_gradients(layer, *inputs, seed=seed)
+        if not report or "float32" not in str(report):
+            wrong.append((seed, str(report)))
+    assert wrong == []

@@ -1,0 +1,295 @@
+"""Layers as students and teachers write them: each is made right, or with one fault.
+
+Each entry of NEIGHBOURS is a function `make(rng, k)` that returns (layer, inputs). Some gradient is
+multiplied by k: 1 in the right layer.
+"""
+
+import numpy as np
+
+
+def cs231n_batchnorm(rng, k):
+    def forward(x, gamma, beta, bn_param):
+        mu, var = x.mean(axis=0), ((x - x.mean(axis=0)) ** 2).mean(axis=0)
+        x_hat = (x - mu) / np.sqrt(var + bn_param["eps"])
+        bn_param["running_mean"] = 0.9 * bn_param.get("running_mean", 0) + 0.1 * mu
+        return gamma * x_hat + beta, (x_hat, gamma, var, bn_param["eps"])
+
+    def backward(dout, cache):
+        x_hat, gamma, var, eps = cache
+        g = dout * gamma
+        dx = (g - g.mean(0) - k * x_hat * (g * x_hat).mean(0)) / np.sqrt(var + eps)
+        return dx, (dout * x_hat).sum(0), dout.sum(0)
+
+    x, gamma, beta = rng.standard_normal((6, 4)), rng.uniform(1, 2, 4), rng.standard_normal(4)
+    return (forward, backward), (x, gamma, beta, {"eps": 1e-5})
+
+
+def cs231n_lstm_step(rng, k):
+    def forward(x, prev_h, prev_c, Wx):
+        a = x @ Wx + prev_h
+        i = 1 / (1 + np.exp(-a))
+        next_c = i * np.tanh(a) + prev_c
+        next_h = i * np.tanh(next_c)
+        return next_h, next_c, (x, Wx, a, i, next_c)
+
+    def backward(dnext_h, dnext_c, cache):
+        x, Wx, a, i, next_c = cache
+        t = np.tanh(next_c)
+        dc = k * dnext_c + dnext_h * i * (1 - t * t)
+        di = dnext_h * t + dc * np.tanh(a)
+        da = di * i * (1 - i) + dc * i * (1 - np.tanh(a) ** 2)
+        return da @ Wx.T, da, dc, x.T @ da
+
+    return (forward, backward), tuple(
+        rng.standard_normal(shape) for shape in ((2, 3), (2, 4), (2, 4), (3, 4)))
+
+
+def deeplearning_ai(rng, k):
+    def linear_activation_forward(A_prev, W, b):
+        Z = W @ A_prev + b
+        return np.maximum(0, Z), ((A_prev, W, b), Z)
+
+    def linear_activation_backward(dA, cache):
+        (A_prev, W, _), Z = cache
+        dZ = np.array(dA, copy=True)
+        dZ[Z <= 0] = 0
+        return W.T @ dZ, k * dZ @ A_prev.T, dZ.sum(axis=1, keepdims=True)
+
+    return (linear_activation_forward, linear_activation_backward), tuple(
+        rng.standard_normal(shape) for shape in ((4, 5), (3, 4), (3, 1)))
+
+
+class NumpyMl:
+    """Parameters, gradients and derived variables in dicts; lists of inputs in X."""
+
+    def __init__(self, rng, k):
+        self.parameters = {"W": rng.standard_normal((4, 3)), "b": np.zeros((1, 3))}
+        self.gradients = {name: np.zeros_like(x) for name, x in self.parameters.items()}
+        self.X, self.k = [], k
+
+    def forward(self, X, retain_derived=True):
+        if retain_derived:
+            self.X.append(X)
+        return X @ self.parameters["W"] + self.parameters["b"]
+
+    def backward(self, dLdy, retain_grads=True):
+        (X,) = self.X
+        self.gradients["W"] += X.T @ dLdy
+        self.gradients["b"] += self.k * dLdy.sum(axis=0, keepdims=True)
+        return dLdy @ self.parameters["W"].T
+
+
+class FromScratch:
+    """The layers of a network from scratch, in columns: backward(output_gradient, rate) steps."""
+
+    def __init__(self, rng, k):
+        self.weights, self.bias = rng.standard_normal((3, 4)), rng.standard_normal((3, 1))
+        self.k = k
+
+    def forward(self, input):
+        self.input = input
+        return np.dot(self.weights, self.input) + self.bias
+
+    def backward(self, output_gradient, learning_rate):
+        weights_gradient = self.k * np.dot(output_gradient, self.input.T)
+        input_gradient = np.dot(self.weights.T, output_gradient)
+        self.weights -= learning_rate * weights_gradient
+        self.bias -= learning_rate * output_gradient
+        return input_gradient
+
+
+class Value:
+    """A number array with data, grad and a closure, as in micrograd."""
+
+    def __init__(self, data):
+        self.data, self.grad = data, np.zeros_like(data)
+
+
+class Micrograd:
+    def __init__(self, rng, k):
+        self.w, self.b, self.k = Value(rng.standard_normal((4, 3))), Value(np.zeros(3)), k
+
+    def __call__(self, x):
+        self.x, self.out = x, np.tanh(x @ self.w.data + self.b.data)
+        return self.out
+
+    def backward(self, grad):
+        g = grad * (1 - self.k * self.out**2)
+        self.w.grad += self.x.T @ g
+        self.b.grad += g.sum(0)
+        return g @ self.w.data.T
+
+
+class TwoOutputs:
+    """Two outputs whose gradients have names that tell nothing."""
+
+    def __init__(self, rng, k):
+        self.W, self.k = rng.standard_normal((4, 4)), k
+
+    def forward(self, x):
+        self.x, self.h = x, np.tanh(x @ self.W)
+        return self.h, x * x
+
+    def backward(self, a, b):
+        g = a * (1 - self.h**2)
+        self.dW = self.x.T @ g
+        return g @ self.W.T + self.k * 2 * b * self.x
+
+
+class Numbered(TwoOutputs):
+    def backward(self, d1, d2):
+        return super().backward(d1, d2)
+
+
+class InPlace:
+    """ReLU that writes into its input and into the gradient that it gets."""
+
+    def __init__(self, rng, k):
+        self.k = k
+
+    def forward(self, x):
+        self.mask = x <= 0
+        x[self.mask] = 0
+        return x
+
+    def backward(self, dout):
+        dout[self.mask] = 0 if self.k == 1 else 1
+        return dout
+
+
+class CastCache:
+    """A cache in float32; the output and the parameters are float64."""
+
+    def __init__(self, rng, k):
+        self.gamma, self.k = rng.uniform(1, 2, 6), k
+
+    def forward(self, x):
+        centered = x - x.mean(-1, keepdims=True)
+        std = np.sqrt((centered**2).mean(-1, keepdims=True) + 1e-5)
+        self.n, self.std = (centered / std).astype(np.float32), std.astype(np.float32)
+        return self.gamma * (centered / std)
+
+    def backward(self, dout):
+        self.dgamma = (dout * self.n).sum(0)
+        g = dout * self.gamma
+        inner = (g * self.n).mean(-1, keepdims=True)
+        return (g - g.mean(-1, keepdims=True) - self.k * self.n * inner) / self.std
+
+
+class CastInside:
+    """A hidden layer in float32 in the middle; the input, parameters and output are float64."""
+
+    def __init__(self, rng, k):
+        self.W, self.V, self.k = rng.standard_normal((4, 50)), rng.standard_normal((50, 3)), k
+
+    def forward(self, x):
+        self.x, self.h = x, np.tanh(x @ self.W).astype(np.float32)
+        return self.h.astype(float) @ self.V
+
+    def backward(self, dout):
+        self.dV = self.h.T @ dout
+        g = (dout @ self.V.T) * (1 - self.h**2)
+        self.dW = self.k * self.x.T @ g
+        return g @ self.W.T
+
+
+class FloatInput:
+    def __init__(self, rng, k):
+        self.params = {"w": rng.standard_normal((4, 3)).astype(np.float32)}
+        self.grads, self.k = {}, k
+
+    def forward(self, x):
+        self.x = np.asarray(x, dtype=np.float32)
+        return self.x @ self.params["w"]
+
+    def backward(self, grad):
+        self.grads["w"] = self.k * self.x.T @ grad
+        return grad @ self.params["w"].T
+
+
+def word_embedding(rng, k):
+    def forward(x, W):
+        return W[x], (x, W.shape)
+
+    def backward(dout, cache):
+        x, shape = cache
+        dW = np.zeros(shape)
+        np.add.at(dW, x, k * dout)
+        return dW
+
+    return (forward, backward), (np.array([[1, 2, 1], [0, 3, 1]]), rng.standard_normal((5, 4)))
+
+
+class MaskedAttention:
+    def __init__(self, rng, k):
+        self.k = k
+
+    def forward(self, Q, K, V, mask=None):
+        self.Q, self.K, self.V = Q, K, V
+        s = Q @ K.swapaxes(-1, -2) / np.sqrt(Q.shape[-1])
+        s = np.where(mask, s, -1e9)
+        e = np.exp(s - s.max(-1, keepdims=True))
+        self.A = e / e.sum(-1, keepdims=True)
+        return self.A @ V, self.A
+
+    def backward(self, dout):
+        dA = dout @ self.V.swapaxes(-1, -2)
+        ds = self.A * (dA - (dA * self.A).sum(-1, keepdims=True)) / np.sqrt(self.Q.shape[-1])
+        dV = self.A.swapaxes(-1, -2) @ dout
+        return ds @ self.K, self.k * ds.swapaxes(-1, -2) @ self.Q, dV
+
+
+def masked_attention(rng, k):
+    x = rng.standard_normal((3, 2, 4, 5))
+    return MaskedAttention(rng, k), (*x, np.tril(np.ones((4, 4), bool)))
+
+
+def dropout_with_param(rng, k):
+    def dropout_forward(x, dropout_param):
+        np.random.seed(dropout_param["seed"])                          # noqa: NPY002
+        mask = (np.random.rand(*x.shape) < 0.7) / 0.7                  # noqa: NPY002
+        return x * mask, (dropout_param, mask.astype(np.float32))
+
+    def dropout_backward(dout, cache):
+        return k * dout * cache[1]
+
+    return (dropout_forward, dropout_backward), (rng.standard_normal((5, 6)), {"seed": 3})
+
+
+def softmax_loss(rng, k):
+    def loss(x, y):
+        p = np.exp(x - x.max(1, keepdims=True))
+        p /= p.sum(1, keepdims=True)
+        N = x.shape[0]
+        dx = p.copy()
+        dx[np.arange(N), y] -= 1
+        return -np.log(p[np.arange(N), y]).sum() / N, k * dx / N
+
+    return loss, (rng.standard_normal((4, 6)), np.array([1, 0, 5, 1]))
+
+
+def state_for_a_gradient(rng, k):
+    def step(x, hprev):
+        h = np.tanh(x + hprev)
+        return (h * h).sum(), k * (1 - h * h) * 2 * h, h
+
+    return step, tuple(rng.standard_normal((2, 3, 4)))
+
+
+def of_class(cls, *shapes):
+    def make(rng, k):
+        return cls(rng, k), tuple(rng.standard_normal(shape) for shape in shapes)
+
+    return make
+
+
+CLASSES = {
+    NumpyMl: [(5, 4)], FromScratch: [(4, 1)], Micrograd: [(5, 4)],
+    TwoOutputs: [(3, 4)], Numbered: [(3, 4)], InPlace: [(5, 4)], CastCache: [(5, 6)],
+    CastInside: [(5, 4)], FloatInput: [(5, 4)],
+}
+NEIGHBOURS = {cls.__name__: of_class(cls, *shapes) for cls, shapes in CLASSES.items()} | {
+    function.__name__: function for function in (
+        cs231n_batchnorm, cs231n_lstm_step, deeplearning_ai, word_embedding,
+        masked_attention, dropout_with_param, softmax_loss,
+        state_for_a_gradient)}
