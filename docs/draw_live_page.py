@@ -1,6 +1,6 @@
 """Take the six pictures of docs/live-page.md from the page of a run, in Chromium.
 
-    aiayn-np train reverse --keep-states
+    aiayn-np train reverse
     python docs/draw_live_page.py runs/reverse
 
 It writes docs/_static/live/*.png, at most 60 kB each, and needs `pip install playwright pillow`.
@@ -26,7 +26,7 @@ VIEWS = {  # name: width, height, dark, address, and what is clicked
     "what_if": (1440, 900, False, f"{TYPED}&what-if=positions", None),
     "projector": (1280, 720, True, f"{TYPED}&what-if=positions", "#present"),
     "phone": (360, 740, False, f"{TYPED}&what-if=positions", None),
-    "tour": (1280, 720, False, "tour=3&guess=1", None),
+    "tour": (1280, 720, False, "tour=4&guess=1", None),
     "figure_1": (1280, 720, True, f"{TYPED}&box=21", "#figure summary"),
 }
 
@@ -76,6 +76,6 @@ def draw(run):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("run", type=Path, help="the folder of a training with --keep-states")
+    parser.add_argument("run", type=Path, help="the folder of a training")
     for made in draw(parser.parse_args().run):
         print(f"{made.stat().st_size:>6,} bytes  {made}")

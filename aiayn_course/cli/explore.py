@@ -21,17 +21,18 @@ def add_explore_options(parser):
 
 def explore_command(args):
     """Write the page that runs the model, and print its path."""
-    from ..page.live import NotRunnable
+    from ..page.live import NotRunnable, check_runnable
     from ..page.live_page import most_telling_first, write_live_page
 
     run = opened(args.run)
-    sources = ([source_of(run, text) for text in args.sequence]
-               or most_telling_first(run, run.test_sources(20)))
     path = args.out or args.run / "explore.html"
     with in_the_run(args.out):
         check_file("--out", path, ".html", ".htm", force=args.force, own=args.out is None,
                    inputs=[args.run / name for name in run.files])
     try:
+        check_runnable(run.model)
+        sources = ([source_of(run, text) for text in args.sequence]
+                   or most_telling_first(run, run.test_sources(20)))
         print(write_live_page(run, path, sources, title=args.title, lessons=args.lessons))
         note("open it in a browser")
     except NotRunnable as error:

@@ -13,7 +13,6 @@ from ..data.number_words import number_words, write_number_words
 
 PAGES = ("copy", "reverse", "number_words")
 MINUTES = 4  # that the training takes at most, on two cores
-STATES = 4  # states of the training in a page: the beginning, and three on the way
 MOST = 5_000_000  # bytes of a page: it can be mailed
 TITLES = {"number_words": {"en": "This model *translates* German number words into English",
                            "zh": "这个模型把德语数词*译成英语*"}}
@@ -50,14 +49,13 @@ def make_pages(out: Path, lessons: str = "") -> None:
     out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as name:
         for page, options in train_options(Path(name) / "pairs").items():
-            kept = [*options, "--keep-states", "--out", f"{name}/{page}"]
-            if train_command(parser.parse_args(kept)):
+            if train_command(parser.parse_args([*options, "--out", f"{name}/{page}"])):
                 raise KeyboardInterrupt
             run = opened(Path(name) / page)
             sources = [run.task.source(text) for text in SENTENCES] if page == "number_words" else (
                 run.test_sources(20))
             path = write_live_page(run, out / f"{page}.html", most_telling_first(run, sources),
-                                   lessons=lessons, title=TITLES.get(page, ""), most_states=STATES,
+                                   lessons=lessons, title=TITLES.get(page, ""),
                                    answers=answers() if page == "number_words" else None)
             if path.stat().st_size > MOST:
                 raise UsageError(f"{path} must have at most {MOST:,} bytes, got"

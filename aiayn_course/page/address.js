@@ -5,7 +5,6 @@
 //   lang=zh                          the language that was chosen, else it is the browser's own
 //   src=3+1+4                        what is typed
 //   step=2                           how many tokens are written
-//   state=1                          which kept state of the training
 //   kind=cross&layer=1&head=0        the attention that is shown
 //   side=1&query=2&key=0             the cell that is explained; side=1 is the changed model
 //   box=7                            the box of Figure 1
@@ -16,7 +15,7 @@
 //   what-if=mute:PATH:HEAD           with a PATH such as decoder.layers.1.cross_attention
 //   what-if=replace:POSITION:TOKEN   another source token
 //
-// One change at a time: of several what-ifs and a state, the first one holds.
+// One change at a time: of several what-ifs the first one holds.
 
 const KINDS = ["encoder_self", "decoder_self", "cross"];
 const LANGUAGES = ["en", "zh"];
@@ -40,7 +39,7 @@ function head_of(model, path, head) {
   return { path, head: number_of(head, at(model, path).h) };
 }
 
-/** What each part of an address is in the view. `page` is {model, tokens, states}. */
+/** What each part of an address is in the view. `page` is {model, tokens}. */
 const PARTS = {
   lang(page, lang) {
     require_that(LANGUAGES.includes(lang));
@@ -51,7 +50,6 @@ const PARTS = {
     return { text };
   },
   step: ({ model }, text) => ({ written: number_of(text, model.max_len) }),
-  state: ({ states }, text) => ({ state: number_of(text, states) }),
   kind({ kinds = KINDS }, kind) {
     require_that(kinds.includes(kind));
     return { kind };
@@ -62,7 +60,7 @@ const PARTS = {
   query: ({ model }, text) => ({ query: number_of(text, model.max_len) }),
   key: ({ model }, text) => ({ key: number_of(text, model.max_len) }),
   box: (page, text) => ({ box: number_of(text, 10000) }),
-  tour: ({ states }, text) => ({ tour: number_of(text, states ? 6 : 5) }),
+  tour: (page, text) => ({ tour: number_of(text, 5) }),
   guess: (page, text) => ({ guess: number_of(text, 4) }), // 3: none was made
   "what-if"(page, text) {
     const [name, ...rest] = text.split(":");
@@ -93,8 +91,7 @@ function read_address(address, page) {
   const wrong = [];
   for (const [name, value] of new URLSearchParams(address)) {
     try {
-      const is_change = name === "what-if" || name === "state";
-      require_that(!is_change || !(is_changed(place.changes) || place.state < page.states));
+      require_that(name !== "what-if" || !is_changed(place.changes));
       require_that(Object.hasOwn(PARTS, name));
       Object.assign(place, PARTS[name](page, value));
     } catch (error) {
@@ -106,7 +103,7 @@ function read_address(address, page) {
 }
 
 /** The address of a view: `read_address` gives the view back. */
-function address_of(view, { tokens, states }) {
+function address_of(view, { tokens }) {
   const { factor, positions, causal, muted, replaced } = view.changes;
   const what_ifs = [
     ...(factor === 1 ? [] : ["scale"]),
@@ -117,7 +114,6 @@ function address_of(view, { tokens, states }) {
   ];
   const parts = new URLSearchParams({ src: view.text });
   if (view.written < Infinity) parts.set("step", view.written);
-  if (view.state < states) parts.set("state", view.state);
   for (const name of ["kind", "layer", "head", "query", "key"]) parts.set(name, view[name]);
   if (view.side) parts.set("side", view.side);
   if (view.box) parts.set("box", view.box);

@@ -50,13 +50,13 @@ const is_muted = (path, head) =>
 const is_silent = (thought) =>
   thought !== thoughts[0] && is_muted(attended(thought).path, view.head);
 
-/** Make a change, or go to a state, in the place of every other: both answers, to their ends. */
-function change(changes, state = START.state) {
+/** Make a change in the place of every other: both answers, to their ends. */
+function change(changes) {
   const written = START.written;
   const turns = changes.causal === false && kinds.includes("decoder_self");
   const here = changes.muted ? view.kind : null; // where the head is that was named
   const kind = turns ? "decoder_self" : here; // the maps that the mask is of
-  const place = { changes: { ...AS_TRAINED, ...changes }, state, written };
+  const place = { changes: { ...AS_TRAINED, ...changes }, written };
   show_place(place, () => show_first_change(kind));
 }
 
@@ -72,7 +72,6 @@ function make_switches() {
     const guess = make("div", { class: "guess", role: "status" });
     element("what-if").append(make("div", { class: "change", "data-part": part }, label, guess));
   }
-  element("what-if").append(element("time"));
 }
 
 let asked = null; // the switch that asks, and is half turned
@@ -161,8 +160,8 @@ function draw_changes() {
   draw_outcome();
 }
 
-/** What is changed: a part, or the state of the training. */
-const changed_now = () => (is_early() ? "state" : changed_parts(view.changes)[0]);
+/** The part that is changed. */
+const changed_now = () => changed_parts(view.changes)[0];
 
 /** The change that is made, in words. */
 function changed_name() {
@@ -178,7 +177,6 @@ const layer_of = (path) => Number(path.split(".")[2]);
 
 /** What a change is called that tells more than its switch. */
 const NAMES_OF = {
-  state: () => state_name(),
   muted() {
     const [{ path, head }] = view.changes.muted;
     return say("if_heads", { layer: layer_of(path) + 1, head: head + 1 });
@@ -277,8 +275,6 @@ const REASONS = {
     return say("if_heads_lost", { ...sure, written });
   },
   replaced: () => say("if_replace_expect"),
-  state: ({ count }) =>
-    say(!view.state ? "if_state_expect" : count ? "if_state_wrong" : "if_state_same"),
 };
 
 /** What came of a change: why, in a sentence, and where nothing changed, what to try next. */
@@ -299,7 +295,7 @@ function draw_outcome() {
     return fill(element("outcome"), []);
   const row = document.querySelector(`[data-part="${part}"]`) ?? element("what-if");
   if (element("outcome").parentNode !== row) row.append(element("outcome"));
-  const { asks, happened, lesson } = SWITCHES[part] ?? { lesson: part === "state" ? "10" : "11" };
+  const { asks, happened, lesson } = SWITCHES[part] ?? { lesson: "11" };
   const found = sentences_of(part);
   if (guessed.part === part && guessed.choice !== null) {
     const came = happened(difference(...answers()));
@@ -338,7 +334,7 @@ function other_texts() {
 /** Look for what shows a change, after all is drawn; typing never waits. */
 async function look_further() {
   const [mine, other] = [round, thoughts[1]];
-  if (!other || data.recorded) return;
+  if (!other) return;
   if (view.changes.positions && difference(...answers()).count) return;
   for (const { text, muted, model } of tries()) {
     const { ids } = source_ids(text);

@@ -49,7 +49,7 @@ function draw_flow() {
     const named = thoughts.length > 1 ? [side_text(side)] : [];
     drawing.setAttribute("aria-label", [say("flow_name"), ...named].join(say("comma")));
     drawing.replaceChildren(...(thought ? [flow(thought, side)] : []));
-    const says = thought ? side_name(side, side && !is_early() ? "side_named" : "side") : [];
+    const says = thought ? side_name(side, side ? "side_named" : "side") : [];
     if (thought && is_read_again(thought)) says.push(say("read_again"));
     name.replaceChildren(...says);
   }
@@ -197,7 +197,7 @@ function point_at(query) {
   for (const light of lights) light();
   draw_answer();
   draw_best();
-  if (!data.recorded) draw_shares();
+  draw_shares();
 }
 
 /** A token of the drawing. To point at it lights its curves, a click chooses it. */

@@ -61,7 +61,7 @@ function term(text, sentence) {
 /** What the model was trained for, how often it is right, and at the foot how it was trained. */
 function tell_about() {
   const { exact_match, held_out, validation_pairs, steps, seconds } = data.metrics;
-  const about = data.recorded ? [] : [say("about_what"), say("gap")];
+  const about = [say("about_what"), say("gap")];
   const count_of = (count) => ({ right: Math.round(exact_match * count), count });
   if (held_out) about.push(say("about_right", count_of(held_out)), say("gap"));
   else if (exact_match) about.push(say("about_exact", count_of(validation_pairs)), say("gap"));
@@ -74,7 +74,7 @@ function tell_about() {
   );
 }
 
-const ABOUT = data.recorded ? "about_recorded" : data.model.encoder ? "about_type" : "about_begin";
+const ABOUT = data.model.encoder ? "about_type" : "about_begin";
 
 /** What a language model has in the place of a source. */
 const ALONE = { ask_label: "ask_label_alone" };
@@ -102,8 +102,7 @@ function translate_page() {
 function translate_data() {
   const chip = (text) => make_button(visible(text), () => type(text));
   const short = [...data.examples].sort((a, b) => a.length - b.length).slice(0, 3);
-  const chips = data.recorded ? data.examples : short;
-  element("examples").replaceChildren(...chips.map(chip));
+  element("examples").replaceChildren(...short.map(chip));
   element("kind").replaceChildren(...kinds.map((kind) => make("option", {}, say(kind))));
   const example = data.examples.at(-1) ?? "";
   element("hint").textContent = say(data.task.scores ? "ask_hint_text" : "ask_hint", { example });
@@ -121,7 +120,6 @@ function lesson_link(number) {
 function translate() {
   translate_page();
   translate_data();
-  show_state();
   show_play();
   show_left_out();
 }

@@ -2,7 +2,8 @@
 
 The model's layers are described by the names of their classes and attributes. The scripts in the
 folder page/ have classes of the same names, so the page builds the same model from the description
-and the numbers. For a layer that no script knows, NotRunnable is raised and names it.
+and the numbers. The file layers.json lists these classes with their attributes. For a layer that is
+not in the list, NotRunnable is raised and names it.
 """
 
 import base64
@@ -28,7 +29,8 @@ INTERFACE = ("drawing.js", "language.js", "thinking.js", "flow.js", "maps.js", "
 LESSONS = {"1": "01_attention_is_a_soft_look_up", "2": "02_softmax_and_its_jacobian",
            "3": "03_why_divide_by_sqrt_d_k", "5": "05_masks", "6": "06_many_heads",
            "8": "08_positions", "9": "09_the_whole_transformer",
-           "10": "10_training_the_copy_task", "11": "11_reading_attention_maps"}
+           "11": "11_reading_attention_maps"}
+LAYERS = json.loads((PAGE / "layers.json").read_text(encoding="utf-8"))  # class: its attributes
 MOST = 12_000_000  # characters of base64 in a page
 
 
@@ -37,8 +39,7 @@ class NotRunnable(ValueError):
 
 
 def live_page(model: Transformer, task: dict, examples: list[str], *, title: str | dict = '',
-              states: dict | None = None, lessons: str = '', metrics: dict | None = None,
-              recorded: list[dict] | None = None, telling: list[int] | None = None,
+              lessons: str = '', metrics: dict | None = None, telling: list[int] | None = None,
               answers: dict[str, str] | None = None) -> str:
     """Return the page of a model, in English and in Chinese.
 
@@ -50,12 +51,9 @@ def live_page(model: Transformer, task: dict, examples: list[str], *, title: str
     examples : sequences to begin with
     title : the heading, in both languages or as {"en", "zh"}; "" says what the model does. What
         stands between two stars is underlined
-    states : {step: {name: array}} of earlier states of the model, which the page holds as float16
     lessons : the address of the lessons' pages, such as "../lessons/", with the Chinese ones in its
         folder zh; "" names them without a link
     metrics : what metrics.json has of the model, for its sentence at the top and for the footer
-    recorded : for a model that is too large, what was computed before of each example: "text",
-        "src", "tgt", "steps" (ids), "five" (the best [token, probability] of each row) and "maps"
     telling : heads of the decoder's last layer without which the first answer changes; the page
         begins with one of them
     answers : {German: English} for numbers below 1000, by which a page of number words tells
@@ -65,13 +63,9 @@ def live_page(model: Transformer, task: dict, examples: list[str], *, title: str
     many weights.
     """
     values: list[np.ndarray] = []
-    if recorded is None:
-        check_runnable(model)
-        tree = described(model, values, {})
-    else:
-        tree = outline(model)
-        recorded = [one | dict(cache=nested(one["maps"], values), maps=None) for one in recorded]
-    weights = base64_of(values, "<f4")
+    check_runnable(model)
+    tree = described(model, values, {})
+    weights = base64.b64encode(b"".join(a.astype("<f4").tobytes() for a in values)).decode()
     if len(weights) > MOST:
         raise NotRunnable(f"its weights are {len(weights) / 1e6:.1f} MB of base64, a page holds"
                           f" {MOST / 1e6:.0f} MB")
@@ -81,8 +75,7 @@ def live_page(model: Transformer, task: dict, examples: list[str], *, title: str
     data = dict(
         title=titles, task=task, model=tree, words=words,
         lessons={number: f"{lessons}{name}.html" for number, name in LESSONS.items() if lessons},
-        states=kept_states(model, states or {}, MOST - len(weights)),
-        recorded=recorded, examples=examples, telling=telling or [], answers=answers,
+        examples=examples, telling=telling or [], answers=answers,
         metrics=told_metrics(metrics or {}),
         parameters=sum(parameter.value.size for parameter in model.parameters()),
     )
@@ -118,17 +111,13 @@ def scripts(names):
     return '"use strict";\n' + "".join(text.replace('"use strict";\n', "") for text in texts)
 
 
-def known_classes():
-    """Return the names of the layers that the scripts have."""
-    return set(re.findall(r"^class (\w+) extends", scripts(FORWARD), re.M))
-
-
 def check_runnable(model: Module) -> None:
     """Raise NotRunnable for a layer that the scripts do not have, or whose forward was replaced."""
-    known, package = known_classes() | {"Dropout"}, Module.__module__.split(".")[0]
+    package = Module.__module__.split(".")[0]
     for path, layer in leaves(model, Module):
         cls = type(layer)
-        if cls.__name__ not in known or cls.__module__.split(".")[0] != package:
+        if cls.__module__.split(".")[0] != package or (
+                cls.__name__ not in LAYERS and cls is not Dropout):
             raise NotRunnable(f"it has no {cls.__name__} in JavaScript")
         if "forward" in vars(layer):
             raise NotRunnable(f"{path}.forward was replaced in Python")
@@ -149,54 +138,9 @@ def described(node, values, places):
         return [described(child, values, places) for child in node]
     if not isinstance(node, Module):
         return node
-    parts = {name: described(child, values, places) for name, child in vars(node).items()
-             if not isinstance(child, Dropout)}                        # decoding drops nothing
+    parts = {name: described(getattr(node, name), values, places)
+             for name in LAYERS[type(node).__name__]}
     return {"class": type(node).__name__, "formula": node.formula} | parts
-
-
-def outline(model):
-    """Return the stacks of a model as plain data: each attention with its number of heads."""
-    def stack(part):
-        names = ("self_attention", "cross_attention")
-        return {"layers": [{name: {"h": getattr(layer, name).h, "attention": {}}
-                            for name in names if hasattr(layer, name)} for layer in part.layers]}
-    ends = {"pad": getattr(model, "pad", None)}
-    if hasattr(model, "stack"):
-        return {"class": "LanguageModel", "stack": {"encoder": stack(model.stack.encoder)}} | ends
-    decoder = stack(model.decoder) if hasattr(model, "decoder") else {"layers": []}
-    return {"class": "Transformer", "encoder": stack(model.encoder), "decoder": decoder} | ends
-
-
-def nested(maps, values):
-    """Return {path: map} as a tree of the paths; add the maps to `values`."""
-    tree: dict[str, Any] = {}
-    for path, weights in maps.items():
-        *parts, last = path.replace("stack.encoder", "decoder").split(".")
-        node = tree
-        for part in parts:
-            node = node.setdefault(part, {})
-        node[last] = dict(shape=weights.shape, at=sum(value.size for value in values))
-        values.append(weights)
-    return tree
-
-
-def base64_of(arrays, dtype):
-    """Return the arrays one after the other in a dtype, as base64."""
-    return base64.b64encode(b"".join(a.astype(dtype).tobytes() for a in arrays)).decode()
-
-
-def kept_states(model, states, most):
-    """Return [{step, weights}] with at most `most` characters of weights in all.
-
-    Where there are more, every second state is left out. The first one stays.
-    """
-    names = [name for name, _ in model.named_parameters()]
-    order = sorted(states)
-    found = [dict(step=step, weights=base64_of([states[step][name] for name in names], "<f2"))
-             for step in order]
-    while found and sum(len(state["weights"]) for state in found) > most:
-        found = found[::2] if len(found) > 1 else []
-    return found
 
 
 def filled(data, words, **others):

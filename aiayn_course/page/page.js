@@ -17,7 +17,6 @@ function draw() {
   draw_flow();
   draw_best();
   draw_grids();
-  if (data.recorded) return write_address();
   draw_shares();
   draw_why();
   draw_changes();
@@ -28,7 +27,7 @@ function draw() {
 
 /** Compute anew, and draw when it is there; `before_drawing` may still change the view. */
 function rethink(before_drawing = () => {}) {
-  if (!data.recorded) draw_note();
+  draw_note();
   element("app").classList.remove("unread");
   element("what-if").inert = false;
   element("app").setAttribute("aria-busy", "true");
@@ -54,7 +53,7 @@ function open_address() {
   stop();
   chosen_before = null;
   const { place, wrong } = read_address(location.hash.slice(1), page);
-  const step = tour_steps()[place.tour];
+  const step = TOUR[place.tour];
   if (step) find_clearest_head();
   if (step && !is_changed(place.changes)) delete place.changes; // those of the step
   Object.assign(view, START, step && shown_by(step, place.guess !== undefined), place);
@@ -73,14 +72,12 @@ function open_address() {
   });
 }
 
-/** Show another place: what is typed, the state and all that is drawn. */
+/** Show another place: what is typed, and all that is drawn. */
 function show_place(place, before_drawing) {
   Object.assign(view, place);
   element("tour-closing").hidden = true;
   asked = null;
   element("source").value = view.text;
-  element("state").value = view.state;
-  show_state();
   rethink(before_drawing);
 }
 
@@ -88,8 +85,7 @@ let head_chosen = false;
 
 /** At the beginning, and in the tour, the head is the clearest one. */
 function find_clearest_head() {
-  if (!head_chosen && START.kind === "cross" && !data.recorded)
-    Object.assign(START, clearest_head());
+  if (!head_chosen && START.kind === "cross") Object.assign(START, clearest_head());
   head_chosen = true;
 }
 
@@ -175,7 +171,7 @@ function draw_answer() {
   const rows = thoughts.map(answer_row);
   const hints = asked || view.tour !== null ? "" : say("change_hint");
   const hint = make("div", { class: "hint" }, hints);
-  fill(element("written"), rows.length > 1 || data.recorded ? rows : [...rows, hint]);
+  fill(element("written"), rows.length > 1 ? rows : [...rows, hint]);
   document.querySelector(".walk").hidden = writes_nothing();
   element("back").disabled = view.written === 0;
   element("next").disabled = view.written === longest();
@@ -192,7 +188,7 @@ function draw_best() {
 }
 
 /** Whether the map in view is one that writes no token: that of an encoder with a decoder. */
-const writes_nothing = () => view.kind === "encoder_self" && layers > 0;
+const writes_nothing = () => view.kind === "encoder_self";
 
 /** What one of the models writes, and in a box of its own the token to come. */
 function answer_row(thought, side) {
@@ -240,8 +236,7 @@ const is_now = (thought, t) =>
   view.kind !== "encoder_self" && t + first_query() === query_of(thought);
 
 /** Whether the reader has gone back to a token that is not the last. */
-const is_walking = (thought) =>
-  !data.recorded && thought.done && written(thought) < thought.steps.length;
+const is_walking = (thought) => thought.done && written(thought) < thought.steps.length;
 
 /** Whether a token was written with a probability of less than a half. */
 function is_unsure(step) {
@@ -252,7 +247,7 @@ function is_unsure(step) {
 
 /** A box for the token that is written next, or the end: written, or that it was stopped. */
 function coming(thought) {
-  if (data.recorded || !thought.done) return [];
+  if (!thought.done) return [];
   const { steps } = thought;
   if (is_walking(thought)) {
     const name = plain_name(names([steps[written(thought)].token])[0]);
@@ -323,17 +318,15 @@ function mark_of(thought) {
 
 /** The written token that the probabilities are of: that of the query in view, else the last. */
 function best_place(thought = thoughts[view.side] ?? thoughts[0]) {
-  if (!layers) return view.query;
   const last = shown(thought).tgt.length - 1;
   return view.kind === "encoder_self" ? last : query_of(thought);
 }
 
 function best_table(thought) {
-  const { five } = shown(thought);
   const place = best_place(thought);
   const most = thoughts.length > 1 ? 2 : 3; // two tables in the room of one
-  const all = five ? five[place] : best(logits_of(thought, place), most);
-  const found = all.slice(0, most).filter(([, share], i) => !i || share >= 0.005); // not 0.00
+  const all = best(logits_of(thought, place), most);
+  const found = all.filter(([, share], i) => !i || share >= 0.005); // not 0.00
   const rest = found.reduce((left, [, share]) => left - share, 1);
   const row = (name, share) => {
     const head = make("th", { scope: "row" }, make("bdi", {}, name));
@@ -388,18 +381,6 @@ function play(pause = 900, at_end = () => {}) {
   show_play();
 }
 
-// ---- time --------------------------------------------------------------------------
-
-function state_name() {
-  const kept = data.states[view.state];
-  return kept ? say("time_step", { step: kept.step }) : say("time_end");
-}
-
-function show_state() {
-  element("state-name").textContent = state_name();
-  element("state").setAttribute("aria-valuetext", state_name());
-}
-
 // ---- the beginning -------------------------------------------------------------------------
 
 function listen() {
@@ -424,7 +405,6 @@ function listen() {
   on("play", "click", () => play());
   on("kind", "change", () => choose({ kind: kinds[element("kind").selectedIndex], key: null }));
   on("written", "click", choose_in_strip);
-  on("state", "input", () => change({}, Number(element("state").value)));
   addEventListener("hashchange", open_address);
   for (const button of element("languages").children)
     button.addEventListener("click", () => choose_language(button.dataset.lang));
@@ -449,8 +429,7 @@ function press(event) {
   if (key === "Escape" && view.tour !== null) end_tour(false);
   const step = KEYS[key];
   const clicks = key === " " && target.matches("button, [type=checkbox]");
-  const moves = key.startsWith("Arrow") && target.matches("input"); // also the slider
-  const takes_it = clicks || moves || target.matches("#source, select");
+  const takes_it = clicks || target.matches("#source, select");
   if (!is_present() || !step || takes_it) return;
   event.preventDefault();
   if (view.tour === null) return walk(step);
@@ -597,10 +576,7 @@ async function copy_link(address) {
 
 function begin_page() {
   element("app").classList.toggle("alone", !has_source);
-  document.body.classList.toggle("recorded", Boolean(data.recorded));
-  element("written").hidden = Boolean(data.recorded?.every(({ steps }) => !steps.length));
   element("figure").hidden = element("tour-begin").hidden = !has_source;
-  element("state").max = data.states.length;
   const colours = Array.from({ length: 33 }, (_, i) => css(weight_colour(i / 32)));
   element("ramp").style.background = `linear-gradient(to right, ${colours})`;
   make_switches();

@@ -4,17 +4,15 @@
 const vocabulary = vocabulary_of(data.task);
 const { pad, bos, eos } = data.task;
 const has_source = Boolean(data.model.encoder); // a language model has none
-const layers = (data.model.decoder ?? data.model.stack.encoder).layers.length; // BERT has none
-const kinds = !has_source ? ["decoder_self"] : layers ? KINDS : ["encoder_self"];
+const kinds = has_source ? KINDS : ["decoder_self"];
 
 /** What is shown at first. */
 const START = {
   text: data.examples[0] ?? "",
   written: Infinity, // how many tokens are shown; Infinity is all of them
-  state: data.states.length,
   changes: AS_TRAINED,
   kind: kinds.at(-1),
-  layer: (layers || data.model.encoder.layers.length) - 1,
+  layer: (data.model.decoder ?? data.model.stack.encoder).layers.length - 1,
   head: 0,
   query: 0,
   key: null, // null is the key with the highest weight
@@ -40,31 +38,12 @@ function bytes_of(base64) {
   return bytes.buffer;
 }
 
-/** Little-endian float16 as numbers. */
-function float16(buffer) {
-  const half = new DataView(buffer);
-  return Float32Array.from({ length: buffer.byteLength / 2 }, (_, i) => {
-    const bits = half.getUint16(2 * i, true);
-    const [exponent, fraction] = [(bits >> 10) & 31, bits & 1023];
-    const size = exponent ? 2 ** (exponent - 15) * (1 + fraction / 1024) : 2 ** -24 * fraction;
-    return bits >> 15 ? -size : size;
-  });
-}
-
 const stored = new Float32Array(bytes_of(element("weights").textContent));
 element("weights").remove(); // its text is given back to the memory
 const trained = build(data.model, stored);
-const models = new Map([[data.states.length, trained]]);
 
 /** What addresses name; see address.js. */
-const page = { model: trained, tokens: data.task.tokens, states: data.states.length, kinds };
-
-/** The model as it was in a state; the last one is the trained model. */
-function model_of(state) {
-  if (!models.has(state))
-    models.set(state, build(data.model, float16(bytes_of(data.states[state].weights))));
-  return models.get(state);
-}
+const page = { model: trained, tokens: data.task.tokens, kinds };
 
 // ---- what they make of it ------------------------------------------------------------------
 
@@ -102,12 +81,6 @@ function source_ids(text = view.text) {
   return { ids: all > most ? [...ids.slice(0, most), eos] : ids, unknown, all, most };
 }
 
-/** Whether a second model is shown: one that is changed, or an earlier one, or both. */
-const is_other = () => is_changed(view.changes) || is_early();
-
-/** Whether an earlier state of the training is shown. */
-const is_early = () => view.state < data.states.length;
-
 /** A model and a source, decoded as far as `steps` goes, and to `most` tokens at most. */
 function begin(model, src) {
   const most = max_len(src);
@@ -115,16 +88,8 @@ function begin(model, src) {
   return { model, src, decoding, most, steps: [], done: false };
 }
 
-/** So many places the answers have; a changed or early model may never end. */
+/** So many places the answers have; a changed model may never end. */
 const places = ([{ steps }] = thoughts) => Math.max(steps.length, 8);
-
-/** What was computed before of the typed text, or of the first one: see runs/live_page.py. */
-function recorded() {
-  const one = data.recorded.find(({ text }) => text === view.text) ?? data.recorded[0];
-  const cache = build(one.cache, stored);
-  const steps = one.steps.map((token) => ({ token }));
-  return { model: trained, src: one.src, steps, done: true, kept: { ...one, cache } };
-}
 
 /** Write the next token. One forward pass is kept, and not one for each token: see `shown`. */
 function think_on(thought) {
@@ -144,15 +109,11 @@ function think_on(thought) {
  */
 async function think(show, show_begun) {
   const mine = ++round;
-  if (data.recorded) {
-    thoughts = [recorded()];
-    return show();
-  }
   let drawn = performance.now();
   const { ids } = source_ids();
   const found = [begin(trained, ids)];
-  if (is_other()) {
-    const other = changed_model(model_of(view.state), view.changes);
+  if (is_changed(view.changes)) {
+    const other = changed_model(trained, view.changes);
     found.push(begin(other, replaced_source(ids, view.changes)));
   }
   let paused = performance.now();
@@ -191,7 +152,6 @@ const written = (thought) => Math.min(view.written, thought.steps.length);
 
 /** The forward pass that is shown: the one that made, or will make, the next token. */
 function shown(thought) {
-  if (data.recorded) return thought.kept;
   const place = Math.min(written(thought), thought.steps.length - 1);
   const [before, { token }] = [thought.steps.slice(0, place), thought.steps[place]];
   const tgt = [...thought.model.begin(thought.src, bos), ...before.map((step) => step.token)];
@@ -290,9 +250,8 @@ function best(logits, count) {
   return order.slice(0, count).map((id) => [data.task.tokens[id], probabilities[id]]);
 }
 
-/** "as trained", "changed" or "after step 50". */
-const side_text = (side) =>
-  !side ? say("as_trained") : is_early() ? state_name() : say("changed");
+/** "as trained" or "changed". */
+const side_text = (side) => say(side ? "changed" : "as_trained");
 
 /** Which side it is in the words for a key, and nothing where there is no change. */
 function side_name(side, key = "side") {

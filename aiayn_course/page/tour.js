@@ -1,19 +1,17 @@
 "use strict";
-// The tour: six steps. Each has an address; it asks first, and then shows what came out and why.
+// The tour: five steps. Each has an address; it asks first, and then shows what came out and why.
 
 /** The steps: the question, its choices, the lesson to read on, and the part that is changed. */
 const STEPS = {
   type: { asks: ["tour_type", "tour_type_choices"], lesson: "9" },
   look: { asks: ["tour_look"], lesson: "1" },
   step: { asks: ["tour_step", "tour_step_choices"], lesson: "2" },
-  positions: { asks: ["tour_positions", "guess_order"], lesson: "8", part: "positions" },
   mute: { asks: ["tour_mute", "guess_places"], lesson: "6", part: "muted" },
-  beginning: { asks: ["tour_first", "guess_first"], lesson: "10", part: "state" },
+  positions: { asks: ["tour_positions", "guess_order"], lesson: "8", part: "positions" },
 };
 
-/** The names of the steps; without kept states it ends with the step that changes most. */
-const tour_steps = () =>
-  data.states.length ? Object.keys(STEPS) : ["type", "look", "step", "mute", "positions"];
+/** The names of the steps; the last is the one that changes most. */
+const TOUR = Object.keys(STEPS);
 
 let before_tour = null; // the reader's own view
 let asked_of = 1; // the written token of the second step
@@ -56,7 +54,6 @@ function shown_by(step, guessed) {
     type: { written: Infinity },
     positions: { changes: { ...AS_TRAINED, positions: false } },
     mute: { changes: { ...AS_TRAINED, muted } },
-    beginning: { state: 0 },
   };
   return { ...before[step], ...(guessed ? after[step] : {}) };
 }
@@ -65,7 +62,7 @@ function shown_by(step, guessed) {
 function go_on_tour(tour) {
   stop();
   if (view.tour === null) [before_tour, guessed_right] = [{ ...view }, new Set()];
-  show_place({ ...START, ...shown_by(tour_steps()[tour]), tour, guess: null }, () => {
+  show_place({ ...START, ...shown_by(TOUR[tour]), tour, guess: null }, () => {
     element("tour").hidden = false;
     element("tour-question").focus();
   });
@@ -74,8 +71,8 @@ function go_on_tour(tour) {
 function end_tour(finished) {
   stop();
   chosen_before = null;
-  const { changes, state } = finished ? START : { ...START, ...before_tour };
-  const back = { changes, state, lang: view.lang, tour: null, guess: null };
+  const { changes } = finished ? START : { ...START, ...before_tour };
+  const back = { changes, lang: view.lang, tour: null, guess: null };
   show_place({ ...START, ...before_tour, ...back });
   element("tour-closing").hidden = !finished;
   element(finished ? "tour-own" : "tour-begin").focus();
@@ -83,14 +80,14 @@ function end_tour(finished) {
 
 /** At the end: what it all was, and how many guesses were right. */
 function draw_closing() {
-  const values = { right: guessed_right.size, count: tour_steps().length };
+  const values = { right: guessed_right.size, count: TOUR.length };
   const says = make("strong", {}, say("tour_closing"));
   fill(element("tour-seen"), [says, say("gap"), say("tour_right", values)]);
 }
 
 /** A guess, or a number behind the choices for none: what happened is shown. */
 function make_guess(guess) {
-  const step = tour_steps()[view.tour];
+  const step = TOUR[view.tour];
   show_place({ ...shown_by(step, true), guess, key: null }, () => {
     show_first_change();
     if (step === "type")
@@ -135,23 +132,14 @@ const OUTCOMES = {
   },
 };
 
-/** What the model wrote at the beginning: the right answer, all sorts, or one token again. */
-function written_at_first({ count }) {
-  const answer = answers()[1];
-  const again = answer.length > 1 && new Set(answer).size === 1;
-  return !count ? 0 : again ? 2 : 1;
-}
-
 function outcome_of(step) {
   const { part } = STEPS[step];
   if (!part) return OUTCOMES[step](thoughts[0]);
-  const happened = SWITCHES[part]?.happened ?? written_at_first;
-  return [happened(difference(...answers())), ...sentences_of(part)];
+  return [SWITCHES[part].happened(difference(...answers())), ...sentences_of(part)];
 }
 
 function draw_tour() {
-  const steps = tour_steps();
-  const step = steps[view.tour];
+  const step = TOUR[view.tour];
   const guessed = Boolean(step) && view.guess !== null;
   element("tour").hidden = !step;
   const hides = step && !STEPS[step].part; // the others ask for a change to come
@@ -159,14 +147,14 @@ function draw_tour() {
   element("app").classList.toggle("guessed", guessed);
   element("app").dataset.step = step ?? "";
   document.body.classList.toggle("touring", Boolean(step));
-  const parts = step ? [STEPS[step].part] : [...Object.keys(SWITCHES), "state"];
+  const parts = step ? [STEPS[step].part] : Object.keys(SWITCHES);
   for (const row of document.querySelectorAll(".change"))
-    row.hidden = !parts.includes(row.dataset.part) || (row.id === "time" && !data.states.length);
+    row.hidden = !parts.includes(row.dataset.part);
   for (const input of document.querySelectorAll(".change input")) input.inert = Boolean(step);
   element("what-if").hidden = parts[0] === undefined;
   draw_closing();
   if (!step) return fill(element("tour-out"), []);
-  const count = { step: view.tour + 1, count: steps.length };
+  const count = { step: view.tour + 1, count: TOUR.length };
   element("tour-heading").textContent = say("tour_count", count);
   const { asks, lesson } = STEPS[step];
   const place = { layer: START.layer + 1, head: START.head + 1 };
@@ -188,7 +176,7 @@ function draw_tour() {
           disabled: guessed, // what was guessed stays
         }),
   );
-  const last = view.tour === steps.length - 1;
+  const last = view.tour === TOUR.length - 1;
   const go_on = last ? () => end_tour(true) : () => go_on_tour(view.tour + 1);
   const moves = [
     ["tour-show", "guess_none", () => make_guess(choices.length), guessed],

@@ -45,16 +45,12 @@ function attention_paths(model) {
   ];
 }
 
-/** The layers of the decoder, or of an encoder alone. */
-const layers_of = ({ encoder, decoder }) =>
-  decoder.layers.length ? decoder.layers : encoder.layers;
-
 const most_layers = ({ encoder, decoder }) =>
   Math.max(encoder?.layers.length ?? 0, decoder.layers.length);
 
 /** The factor that takes 1/sqrt(d_k) away; 1 where the attention has no scale. */
 function factor_without_scale(model) {
-  const { attention, d_k } = layers_of(model)[0].self_attention;
+  const { attention, d_k } = model.decoder.layers[0].self_attention;
   return (attention.score ?? attention).scale ? Math.sqrt(d_k) : 1;
 }
 

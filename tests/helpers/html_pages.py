@@ -13,11 +13,11 @@ def data_of(page):
     return json.loads(text) | dict(weights=weights)
 
 
-def untrained_run(folder):
-    """A run of the default model before training, saved."""
+def untrained_run(folder, **variants):
+    """A run of the default model, or of a variant, before training, saved."""
     config = dict(
         task="reverse", seed=3, dtype="float32", task_options=dict(symbols=10, max_length=10),
-        model=dict(N=2, d_model=64, d_ff=256, h=4, max_len=62), variants={}, train={},
+        model=dict(N=2, d_model=64, d_ff=256, h=4, max_len=62), variants=variants, train={},
     )
     run = Run(folder, config)
     run.folder.mkdir()

@@ -121,11 +121,11 @@ def test_every_command_works_on_it(folder, tmp_path, monkeypatch, capsys, blank_
     (tmp_path / "ids.txt").write_text(IDS, encoding="utf-8")
     for command in (["generate", "llama", IDS, "--steps", "5", "--temperature", "0"],
                     ["perplexity", "llama", "ids.txt"], ["attend", "llama", IDS],
-                    ["trace", "llama", IDS], ["explore", "llama", IDS]):
+                    ["trace", "llama", IDS]):
         assert main(command) == 0, command
         out, err = capsys.readouterr()
         assert out.strip()
-        assert err == ("open it in a browser\n" if command[0] == "explore" else "")
+        assert err == ""
 
 
 def test_decoding_keeps_keys_and_shares_add_up(folder):

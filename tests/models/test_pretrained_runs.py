@@ -239,8 +239,6 @@ def test_bert_fills_masks(bert, capsys, blank_pictures):
     for command in ("attend", "trace"):
         assert main([command, str(bert), text]) == 0
     capsys.readouterr()
-    assert main(["explore", str(bert), text]) == 0
-    assert (bert / "explore.html").is_file()
     assert main(["generate", str(bert), text]) == 2
 
 

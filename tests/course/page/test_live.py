@@ -8,15 +8,19 @@ import subprocess
 import numpy as np
 import pytest
 from html_pages import data_of, untrained_run
+from hugging_face import GOLDEN
 from javascript import VARIANTS, random_model
 from npm import installed
+from real_models import make_bert, make_gpt2
 
 from aiayn_course.cli.main import main
 from aiayn_course.page import live
 from aiayn_course.page.live import NotRunnable, live_page
 from aiayn_course.page.live_page import task_of
-from aiayn_np import Dropout, Transformer
+from aiayn_np import Dropout, Module, Transformer
+from aiayn_np.module import leaves
 from aiayn_np.plotting.figures import CMAP
+from aiayn_np.variants.models import LanguageModel
 from aiayn_np.variants.norms import RMSNorm
 from aiayn_np.variants.pre_norm import PreNormDecoderLayer, PreNormEncoderLayer
 
@@ -52,6 +56,19 @@ def rebuilt(node, numbers):
     return found
 
 
+def test_the_list_of_layers_has_every_attribute_of_those_that_the_page_runs(rng):
+    """Dropout is not among them: decoding drops nothing."""
+    found = {}
+    for model in (*(random_model(variant, 7, rng) for variant in VARIANTS),
+                  LanguageModel(7, N=1, d_model=8, d_ff=8, h=2, max_len=9, rng=rng)):
+        for _, layer in leaves(model, Module):
+            names = {n for n, part in vars(layer).items() if not isinstance(part, Dropout)}
+            found.setdefault(type(layer), names)
+            assert found[type(layer)] == names
+    assert {cls.__name__: names for cls, names in found.items() if cls is not Dropout} == {
+        name: set(attributes) for name, attributes in live.LAYERS.items()}
+
+
 @pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: "-".join(v.values()))
 def test_the_page_holds_every_parameter_under_its_name(variant, rng):
     model = random_model(variant, 7, rng)
@@ -77,7 +94,6 @@ def test_a_default_run_fits_in_a_page_that_can_be_mailed(run, tmp_path, capsys):
     assert len(set(data["examples"])) == 5
     assert set(data["examples"]) <= set(tested)
     assert data["task"]["tokens"][:4] == ["<pad>", "<bos>", "<eos>", "0"]
-    assert data["states"] == []
 
 
 def test_the_heading_is_that_of_the_command_line_or_says_what_the_model_does(run, tmp_path, capsys):
@@ -90,30 +106,6 @@ def test_the_heading_is_that_of_the_command_line_or_says_what_the_model_does(run
     task = task_of(run) | dict(name="text")
     text = live_page(run.model, task, [])
     assert data_of(text)["title"]["en"] == "This model *translates* what you type"
-
-
-def test_with_sixteen_states_it_has_at_most_12_mb(run):
-    states = {25 * i: run.model.state_dict() for i in range(16)}
-    page = live_page(run.model, task_of(run), [], title="a", states=states)
-    assert len(page.encode()) <= 12e6
-    found = data_of(page)["states"]
-    assert [state["step"] for state in found] == [25 * i for i in range(16)]
-    want = np.concatenate([v.ravel() for v in run.model.state_dict().values()]).astype("<f2")
-    np.testing.assert_array_equal(np.frombuffer(base64.b64decode(found[7]["weights"]), "<f2"), want)
-
-
-def test_states_that_are_too_many_are_every_second_one(rng):
-    model = random_model(VARIANTS[0], 7, rng)
-    size = 4 * -(-2 * sum(p.value.size for p in model.parameters()) // 3)
-    states = {25 * i: model.state_dict() for i in range(7)}
-
-    def steps(most):
-        return [state["step"] for state in live.kept_states(model, states, most)]
-
-    assert steps(7 * size) == [0, 25, 50, 75, 100, 125, 150]
-    assert steps(7 * size - 1) == [0, 50, 100, 150]
-    assert steps(size) == [0]
-    assert steps(size - 1) == []
 
 
 class RMSEncoderLayer(PreNormEncoderLayer):
@@ -177,15 +169,41 @@ def test_a_wrong_request_is_one_clear_line_and_changes_nothing(
     assert before == (sorted(tmp_path.rglob("*")), sorted(run.folder.iterdir()))
 
 
-def test_what_cannot_run_is_one_line_that_names_attend(run, monkeypatch, tmp_path, capsys):
-    monkeypatch.setattr(live, "MOST", 1_000_000)
-    path = tmp_path / "page.html"
-    assert main(["explore", str(run.folder), "3 1", "--out", str(path)]) == 2
+def refused(argv, path, capsys):
+    """The one line that `explore` says, and it writes no page."""
+    assert main(["explore", *argv, "--out", str(path)]) == 2
     out, err = capsys.readouterr()
     assert out == ""
-    assert err == ("aiayn-np: error: no page can run this model: its weights are 1.2 MB of base64,"
-                   f" a page holds 1 MB; `aiayn-np attend {run.folder}` draws its attention\n")
     assert not path.exists()
+    return err
+
+
+def test_a_layer_without_javascript_is_one_line_that_names_attend(tmp_path, capsys):
+    folder = untrained_run(tmp_path / "run", attention="rotary").folder
+    for sequences in ([], ["3 1 4"]):
+        assert refused([str(folder), *sequences], tmp_path / "page.html", capsys) == (
+            "aiayn-np: error: no page can run this model: it has no RotaryAttention in JavaScript;"
+            f" `aiayn-np attend {folder}` draws its attention\n")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("family", "layer"), [
+    ("gpt2", "UnscaledEmbedding"), ("bert", "MaskedLanguageModel"),
+    ("marian", "SinusoidsInHalves")])
+def test_a_model_of_another_library_is_sent_to_attend(family, layer, tmp_path, rng, capsys):
+    make = dict(gpt2=lambda folder: make_gpt2(folder, rng), bert=make_bert,
+                marian=lambda folder: GOLDEN / "marian")[family]
+    folder = make(tmp_path / "model") or tmp_path / "model"
+    assert refused([str(folder), "the cat"], tmp_path / "page.html", capsys) == (
+        f"aiayn-np: error: no page can run this model: it has no {layer} in JavaScript;"
+        f" `aiayn-np attend {folder}` draws its attention\n")
+
+
+def test_too_many_weights_are_one_line_that_names_attend(run, monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(live, "MOST", 1_000_000)
+    assert refused([str(run.folder), "3 1"], tmp_path / "page.html", capsys) == (
+        "aiayn-np: error: no page can run this model: its weights are 1.2 MB of base64, a page"
+        f" holds 1 MB; `aiayn-np attend {run.folder}` draws its attention\n")
 
 
 def test_only_its_own_script_and_style_may_do_anything(rng):

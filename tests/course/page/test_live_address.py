@@ -14,10 +14,10 @@ from aiayn_np.cli.train import new_run
 pytestmark = pytest.mark.slow
 TOKENS = ["<pad>", "<bos>", "<eos>", "0", "1", "a:b", "&=#", "</script>", "\u2028"]
 READ = """
-function main({ tree, weights, task, states, addresses }) {
+function main({ tree, weights, task, addresses }) {
   const model = build(tree, Float64Array.from(weights));
   const vocabulary = vocabulary_of(task);
-  const page = { model, tokens: task.tokens, states };
+  const page = { model, tokens: task.tokens };
   return addresses.map((address) => {
     const { place, wrong } = read_address(address, page);
     const { ids, unknown } = vocabulary.source(place.text ?? "");
@@ -26,8 +26,8 @@ function main({ tree, weights, task, states, addresses }) {
 }
 """
 WRITE = """
-function main({ tree, weights, tokens, states, views }) {
-  const page = { model: build(tree, Float64Array.from(weights)), tokens, states };
+function main({ tree, weights, tokens, views }) {
+  const page = { model: build(tree, Float64Array.from(weights)), tokens };
   return views.map((view) => address_of({ ...view, written: view.written ?? Infinity }, page));
 }
 """
@@ -35,10 +35,10 @@ AS_TRAINED = dict(factor=1, positions=True, causal=True, muted=[], replaced=[])
 PATHS = ["encoder.layers.0.self_attention", "decoder.layers.1.cross_attention"]
 
 
-def read(model, addresses, states=3):
+def read(model, addresses):
     """What the page makes of addresses."""
     task = dict(tokens=TOKENS, pad=0, bos=1, eos=2)
-    data = dict(task=task, states=states, addresses=addresses)
+    data = dict(task=task, addresses=addresses)
     return node(READ, packed(model) | data)
 
 
@@ -48,13 +48,12 @@ def model(rng):
 
 
 def test_an_address_names_a_place(model):
-    text = ("src=0+1&step=2&state=1&kind=decoder_self&layer=0&head=2&query=1&key=0&side=1"
+    text = ("src=0+1&step=2&kind=decoder_self&layer=0&head=2&query=1&key=0&side=1"
             "&box=7")
     (found,) = read(model, [text])
     assert found["wrong"] == []
-    assert found["place"] == dict(text="0 1", written=2, state=1, kind="decoder_self", layer=0,
-                                  head=2, query=1, key=0, side=1, changes=AS_TRAINED,
-                                  box=7)
+    assert found["place"] == dict(text="0 1", written=2, kind="decoder_self", layer=0, head=2,
+                                  query=1, key=0, side=1, changes=AS_TRAINED, box=7)
     (nothing,) = read(model, [""])
     assert nothing == dict(place=dict(changes=AS_TRAINED), wrong=[], length=1, unknown=[])
 
@@ -68,12 +67,9 @@ ONE_CHANGE = {
 
 def test_an_address_makes_one_change_and_leaves_out_a_second_one(model):
     for what_if, change in ONE_CHANGE.items():
-        (found,) = read(model, [f"what-if={what_if}&state=1&what-if=mask"])
+        (found,) = read(model, [f"what-if={what_if}&what-if=mask&what-if=positions"])
         assert found["place"] == dict(changes=AS_TRAINED | change)
-        assert found["wrong"] == ["state=1", "what-if=mask"]
-        (found,) = read(model, [f"state=1&what-if={what_if}"])
-        assert found["place"] == dict(changes=AS_TRAINED, state=1)
-        assert found["wrong"] == [f"what-if={what_if}"]
+        assert found["wrong"] == ["what-if=mask", "what-if=positions"]
 
 
 @pytest.mark.parametrize("variant", [VARIANTS[0], VARIANTS[1]], ids=["scaled", "dot"])
@@ -85,9 +81,9 @@ def test_the_address_of_a_view_gives_the_view_back(variant, rng):
             one = {}
         changes = AS_TRAINED | one
         view = dict(text=text, kind="cross", layer=1, head=2, query=4, key=5, changes=changes)
-        places = dict(written=3, side=1, box=4) | (dict(state=0) if not one else {})
+        places = dict(written=3, side=1, box=4)
         views.append(view | (places if rng.random() < 0.5 else {}))
-    data = dict(tokens=TOKENS, states=3, views=[dict(state=3, side=0) | view for view in views])
+    data = dict(tokens=TOKENS, views=[dict(side=0) | view for view in views])
     addresses = node(WRITE, packed(model) | data)
     for view, address, found in zip(views, addresses, read(model, addresses), strict=True):
         assert re.fullmatch(r"[\w\-.*+%&=:]+", address)
@@ -96,7 +92,7 @@ def test_the_address_of_a_view_gives_the_view_back(variant, rng):
 
 @pytest.mark.parametrize("wrong", [
     "foo=1", "__proto__=1", "constructor=x", "step=-1", "step=2.5", "step=", "step=60",
-    "step=1e1", "state=3", "kind=self", "layer=2", "layer=x", "head=3", "side=2", "query=99999",
+    "step=1e1", "state=0", "kind=self", "layer=2", "layer=x", "head=3", "side=2", "query=99999",
     "key=60", "box=-1", "token=encoder", "token=memory:1", "token=decoder:60", "token=encoder:1:2",
     "what-if=", "what-if=foo", "what-if=__proto__", "what-if=toString",
     "what-if=scale:", "what-if=scale:2", "what-if=mute", "what-if=mute:constructor:0",
@@ -141,7 +137,7 @@ def wrong_links(runs, found):
     wrong = [(file, page, "no such page") for file, page, _ in found if page not in runs]
     for name, run in runs.items():
         here = [(file, address) for file, page, address in found if page == name]
-        data = dict(task=task_of(run), states=0, addresses=[address for _, address in here])
+        data = dict(task=task_of(run), addresses=[address for _, address in here])
         for (file, _), got in zip(here, node(READ, packed(run.model) | data), strict=True):
             late = [f"replace:{one['position']}" for one in got["place"]["changes"]["replaced"]
                     if one["position"] >= got["length"]]

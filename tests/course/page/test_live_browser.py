@@ -6,7 +6,6 @@ import json
 import numpy as np
 import pytest
 from browser import PHONE, api, chromium, opened, visit  # noqa: F401
-from html_pages import data_of
 from javascript import (
     CASES,
     NAMES,
@@ -21,10 +20,9 @@ from javascript import (
 from npm import installed
 from test_live import HOSTILE, page_of
 from test_live_forward import CHANGES, agree, cases_of
-from trained import half_trained, trained
+from trained import trained
 
 from aiayn_course.cli.main import main
-from aiayn_course.page.live_page import write_live_page
 from aiayn_np import CopyTask, ReverseTask, SortTask, Transformer, greedy_decode
 from aiayn_np.runs.run import Run
 
@@ -34,20 +32,15 @@ TASKS = [CopyTask, ReverseTask, SortTask]
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    """A small trained run on reversing, with three kept states."""
+    """A small trained run on reversing."""
     config = dict(
         task="reverse", seed=0, dtype="float32", task_options=dict(symbols=6, max_length=6),
         model=dict(N=2, d_model=32, d_ff=64, h=2, P_drop=0.0, max_len=60), variants={}, train={},
-        keep_states=True,
     )
     run = Run(tmp_path_factory.mktemp("runs") / "reverse", config)
     run.folder.mkdir()
-    run.states.keep(0, run.model)
-    run.states.keep(100, half_trained("reverse")[0])
-    model = trained("reverse")[0]
-    run.states.keep(200, model)
     run.optimizer.t = 200
-    run.model.load_state_dict(model.state_dict())
+    run.model.load_state_dict(trained("reverse")[0].state_dict())
     run.save()
     return run
 
@@ -164,13 +157,8 @@ def test_every_switch_makes_its_change_and_takes_back_the_one_before(page):
         assert page.evaluate("view.changes") == nothing | one
         assert "muted" in one or page.locator("#if-muted").bounding_box()["x"] == x
         assert page.locator("#what-if :checked[type]").count() == 1
-    assert page.locator("#state").is_visible()                         # it stays in its place
-    page.evaluate("location.hash = 'src=3+1+4&state=0'")
-    page.wait_for_function("() => view.state === 0")
-    settled(page)
-    assert page.evaluate("[is_changed(view.changes), view.state]") == [False, 0]
     flip(page, "No positions")
-    assert page.evaluate("[changed_now(), view.state]") == ["positions", 2]
+    assert page.evaluate("changed_now()") == "positions"
     assert page.get_by_role("grid").count() == 2
     flip(page, "No positions")                                         # and back
     assert page.get_by_role("grid").count() == 1
@@ -305,14 +293,14 @@ def test_an_address_opens_the_page_at_a_place(visit, path, run):  # noqa: F811
 
 
 def test_an_open_page_follows_another_address(page):
-    page.evaluate("location.hash = 'src=3+1+4&state=0&step=1'")
+    page.evaluate("location.hash = 'src=3+1+4&what-if=positions&step=1'")
     page.wait_for_function("() => view.text === '3 1 4'")
     settled(page)
-    assert page.locator("#state-name").inner_text() == "after step 0"
+    assert page.evaluate("changed_name()") == "No positions"
     assert page.locator("#written .row:first-child .answer .tokens span").count() == 1
     assert page.locator("#grids tbody tr.on th").first.inner_text() != "start <bos>"  # the next row
     page.evaluate("location.hash = 'src=3+1+4'")
-    page.wait_for_function("() => view.state === data.states.length")
+    page.wait_for_function("() => !is_changed(view.changes)")
     settled(page)
     assert lines(page) == ["4 1 3"]
 
@@ -342,35 +330,6 @@ def test_a_replaced_token_changes_what_was_typed(visit, path, run):  # noqa: F81
     assert page.locator("#written .changed-name").inner_text() == (
         "“1” becomes “5”")
     assert page.locator("#written .right").count() == 2                # for what was read
-
-
-def test_a_page_may_have_some_of_the_kept_states(run, tmp_path):
-    for most, steps in ((1, [0]), (2, [0, 100]), (16, [0, 100])):             # 200 is the model
-        path = write_live_page(run, tmp_path / "page.html", [], most_states=most)
-        found = data_of(path.read_text(encoding="utf-8"))["states"]
-        assert [state["step"] for state in found] == steps
-
-
-def test_the_slider_goes_back_through_training(page, run):
-    typed(page, "3 1 4")
-    slider = page.get_by_label("Earlier in its training")
-    slider.focus()
-    slider.press("Home")
-    settled(page)
-    assert page.locator("#state-name").inner_text() == "after step 0"
-    model, src = copy.deepcopy(run.model), run.task.source("3 1 4")
-    for step in (0, 100):
-        state = run.states.states[step]
-        model.load_state_dict({n: v.astype(np.float32) for n, v in state.items()})
-        tgt, logits = page.evaluate(
-            "[shown(thoughts.at(-1)).tgt, [...shown(thoughts.at(-1)).logits.data]]")
-        want = rounded(copy.deepcopy(model)).forward(src, np.array([tgt]))[0]
-        np.testing.assert_allclose(logits, want.ravel(), rtol=0, atol=1e-4)
-        assert lines(page)[0] == "4 1 3"                               # beside it, as trained
-        slider.press("ArrowRight")
-        settled(page)
-    assert page.locator("#state-name").inner_text() == "trained to the end"
-    assert lines(page) == ["4 1 3"]
 
 
 # ---- ask why -----------------------------------------------------------------------------------
@@ -726,8 +685,8 @@ def test_everything_is_reached_by_keys_and_the_focus_is_seen(page):
             continue
         assert seen, name
         reached.append(name)
-    for name in ("source", "next", "play", "state", "if-factor", "if-positions", "if-causal",
-                 "if-muted", "kind",
+    for name in ("source", "next", "play", "if-factor", "if-positions", "if-causal", "if-muted",
+                 "kind",
                  page.evaluate("`head-${START.layer}-${START.head}`"), "box-0"):
         assert name in reached, name
     assert sum(name.startswith("cell-") for name in reached) == 1
@@ -843,42 +802,10 @@ def test_a_switch_leaves_heads_labels_and_probabilities_in_their_places(
     assert page.evaluate(places) == before
 
 
-@pytest.mark.parametrize(("width", "height", "present"), [
-    (1280, 720, False), (1440, 900, False), (360, 740, False), (1280, 720, True), (853, 480, True),
-])
-def test_the_slider_stays_under_the_pointer_that_drags_it(
-        visit, path, width, height, present):  # noqa: F811
-    page = visit(path, viewport=dict(width=width, height=height))
-    settled(page)
-    if present:
-        page.get_by_role("button", name="Present").click()
-    slider = page.locator("#state")
-    box = slider.bounding_box()
-    x, y = box["x"] + box["width"] - 9, box["y"] + box["height"] / 2
-    page.mouse.move(x, y)
-    page.mouse.down()
-    values, places = [int(slider.input_value())], []
-    while values[-1]:
-        x -= 10
-        assert x > box["x"]
-        page.mouse.move(x, y)
-        page.wait_for_timeout(30)
-        values.append(int(slider.input_value()))
-        places.append(slider.bounding_box())
-    page.mouse.up()
-    settled(page)
-    assert values == sorted(values, reverse=True)
-    assert set(values) == {0, 1, 2}
-    for place in [*places, slider.bounding_box()]:
-        assert [place["x"], place["width"]] == [box["x"], box["width"]]
-    if width > 1000:                                                   # the answers fit their rows
-        assert {place["y"] for place in places} == {box["y"]}
-
-
 def test_printed_it_shows_the_answer_the_maps_and_the_numbers(page):
     flip(page, "No positions")
     page.emulate_media(media="print")
-    for name in (".switch", "#state", ".buttons", "#corner"):
+    for name in (".switch", ".buttons", "#corner"):
         assert not page.locator(name).first.is_visible()
     for name in ("#written", "#outcome", "#half-1 .best", "#grids", "#why", "#boxes", "#box"):
         assert page.locator(name).is_visible()

@@ -17,6 +17,7 @@ from javascript import (
 )
 from trained import trained
 
+from aiayn_course.page import live
 from aiayn_np import CopyTask, ReverseTask, SortTask, greedy_decode
 from aiayn_np.plotting.maps import attention_maps
 
@@ -34,6 +35,27 @@ CHANGES = {
     "all": dict(factor=0.5, positions=False, causal=False,
                 muted=[dict(path="decoder.layers.1.self_attention", head=1)]),
 }
+
+
+STRICT = """
+// Each layer of a model refuses to be asked for a name that it does not have.
+function main({ tree, weights, cases }) {
+  const strict = (node) => {
+    if (Array.isArray(node)) return node.map(strict);
+    if (!(node instanceof Module)) return node;
+    for (const [name, part] of Object.entries(node)) node[name] = strict(part);
+    return new Proxy(node, {
+      get(layer, name) {
+        if (name in layer) return layer[name];
+        throw Error(`${layer.constructor.name} has no ${name}`);
+      },
+    });
+  };
+  const model = strict(build(tree, Float64Array.from(weights)));
+  for (const { src, tgt } of cases) model.forward(src, tgt);
+  return Object.keys(LAYERS);
+}
+"""
 
 
 def agree(model, cases, found, decode=True):
@@ -68,6 +90,16 @@ def test_page_and_numpy_agree_on_200_sequences(variant, task_class, rng):
     model = random_model(variant, task.vocab_size, rng)
     cases = cases_of(task, 200, rng)
     agree(model, cases, solved(model, cases))
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=NAMES)
+def test_the_scripts_have_the_listed_layers_and_ask_them_for_listed_attributes(variant, rng):
+    task = CopyTask()
+    data = packed(random_model(variant, task.vocab_size, rng)) | dict(cases=cases_of(task, 2, rng))
+    assert set(node(STRICT, data)) == set(live.LAYERS)
+    del data["tree"]["decoder"]["layers"][0]["feed_forward"]["linear_1"]["b"]
+    with pytest.raises(AssertionError, match="Linear has no b"):
+        node(STRICT, data)
 
 
 @pytest.mark.parametrize("name", ["copy", "reverse"])

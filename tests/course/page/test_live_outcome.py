@@ -13,6 +13,8 @@ from aiayn_course.cli.main import main
 from aiayn_np import greedy_decode
 
 pytestmark = pytest.mark.slow
+SILENT = """{ muted: attention_paths(trained).flatMap(
+  (path) => [0, 1].map((head) => ({ path, head }))) }"""              # every head
 
 
 @pytest.fixture
@@ -322,7 +324,7 @@ def test_the_page_begins_where_most_changes_show(visit, run):  # noqa: F811
 
 def test_a_model_that_does_not_end_is_stopped_soon(page):
     typed(page, "3 1 4")
-    page.locator("#state").fill("0")
+    page.evaluate(f"change({SILENT})")
     settled(page)
     count, last = page.evaluate("[thoughts[1].steps.length, thoughts[1].steps.at(-1).token]")
     goes_on = last != page.evaluate("eos")
@@ -334,25 +336,13 @@ def test_a_model_that_does_not_end_is_stopped_soon(page):
         assert page.locator(".stopped").inner_text() == "it found no end"
 
 
-def test_each_stop_of_the_training_says_what_it_had_learned(page):
-    typed(page, "3 1 4 1 5")
-    page.locator("#state").fill("0")
-    api.expect(page.locator("#outcome")).to_contain_text("it learned from examples.")
-    assert page.evaluate("data.states.map(({ step }) => step)") == [0, 100]  # 200 is the model
-    page.locator("#state").fill("1")                                   # the first steps
-    settled(page)
-    same = lines(page)[0] == lines(page)[1]
-    assert f"By this step it had {'' if same else 'not '}learned this one" in (
-        page.locator("#outcome").inner_text())
-
-
 def test_every_token_below_the_limit_is_dotted(page):
     """Changed ones, too."""
     found = []
     for text in ("3 1 4", "3 1 4 1 5", "5 0 5 0 5 0 5 0"):
         typed(page, text)
-        for state in range(2):
-            page.evaluate("(state) => change({}, state)", state)
+        for changes in ("{ positions: false }", SILENT):
+            page.evaluate(f"change({changes})")
             settled(page)
             boxes = ".tokens [data-place^='1-']"
             found += page.evaluate("""(boxes) => [...document.querySelectorAll(boxes)].map(

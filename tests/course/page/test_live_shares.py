@@ -113,7 +113,7 @@ def test_a_muted_head_gives_no_share(rng):
 
 def test_where_the_lit_curve_leads_to_another_token_than_the_sentence_it_says_so(visit, path):  # noqa: F811
     """Also where the sentence names a token that was written."""
-    page = visit(path, "#src=3+1+4+1+5&state=0")
+    page = visit(path, "#src=3+1+4+1+5&what-if=positions")
     settled(page)
     found = page.evaluate("""() => [0, 1, 2, 3].flatMap((n) => thoughts.flatMap((thought) => {
       [view.layer, view.head] = [n >> 1, n % 2];

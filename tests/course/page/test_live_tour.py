@@ -1,4 +1,4 @@
-"""The tour of six steps, the view for a projector, and the drawing of Figure 1, in Chromium."""
+"""The tour of five steps, the view for a projector, and the drawing of Figure 1, in Chromium."""
 
 import math
 
@@ -27,18 +27,17 @@ def test_the_tour_asks_and_then_shows(page):
     page.locator("#head-0-1").check(force=True)
     settled(page)
     before = page.url
-    page.evaluate("view.state = 1")                                    # it does not come back
     page.get_by_role("button", name="▶ Tour").click()
     settled(page)
     seen = []
-    for step in range(6):
-        assert page.locator("#tour-heading").inner_text() == f"Tour, step {step + 1} of 6"
+    for step in range(5):
+        assert page.locator("#tour-heading").inner_text() == f"Tour, step {step + 1} of 5"
         assert page.locator("#tour-choices button").count() == 3
         assert page.locator("#tour-out").inner_text() == ""
         assert hidden(page, ".best") == hidden(page, "#cell") == (step < 3)
         assert f"tour={step}" in page.url
         assert "guess" not in page.url
-        part = ["positions", "muted", "state"][step - 3] if step > 2 else None
+        part = ["muted", "positions"][step - 3] if step > 2 else None
         shown = page.locator(".change:visible").evaluate_all("all => all.map(e => e.dataset.part)")
         assert shown == ([part] if part else [])
         asked = page.url
@@ -47,7 +46,7 @@ def test_the_tour_asks_and_then_shows(page):
         if step == 3:
             page.locator("#tour-back").click()
             settled(page)
-            assert page.locator("#tour-heading").inner_text() == "Tour, step 3 of 6"
+            assert page.locator("#tour-heading").inner_text() == "Tour, step 3 of 5"
             page.evaluate("go_on_tour(3)")
             settled(page)
         page.locator("#guess-1").click()
@@ -56,7 +55,7 @@ def test_the_tour_asks_and_then_shows(page):
         assert page.locator("#tour-heading").is_visible()
         assert f"tour={step}&guess=1" in page.url
         assert not hidden(page, ".best")
-        if step == 3:                                                  # another order is tried
+        if step == 4:                                                  # another order is tried
             api.expect(page.locator("#tour-out")).to_contain_text("cannot tell")
         assert page.locator("#tour-choices button:enabled").count() == 0  # a guess is made once
         assert page.locator("#tour-question").is_visible()
@@ -75,16 +74,15 @@ def test_the_tour_asks_and_then_shows(page):
     assert page.locator("#source").input_value() == "0 1 2"
     told = page.locator("#tour-closing").inner_text()
     right = sum(out.startswith("You guessed right: ") for _, _, out in seen)
-    assert f"You guessed {right} of 6 right." in told
+    assert f"You guessed {right} of 5 right." in told
     page.get_by_role("button", name="Type your own").click()
     assert page.evaluate("document.activeElement.id") == "source"
     assert not page.locator("#tour-closing").is_visible()
     assert seen[0][2].startswith("You guessed right: one token after another, from the left.")
-    assert "what-if=positions" in seen[3][1]
-    assert "what-if" not in seen[3][0]
+    assert "what-if=positions" in seen[4][1]
+    assert "what-if" not in seen[4][0]
     layer, head = page.evaluate("[START.layer, START.head]")
-    assert f"what-if=mute:decoder.layers.{layer}.cross_attention:{head}" in seen[4][1]
-    assert "state=0" in seen[5][1]
+    assert f"what-if=mute:decoder.layers.{layer}.cross_attention:{head}" in seen[3][1]
     for asked, answered, out in seen:                                  # each is an address
         for address, words in ((asked, ""), (answered, out)):
             page.goto("about:blank")
@@ -109,8 +107,8 @@ def test_what_the_tour_tells_is_what_the_page_computed(page):
     settled(page)
     share = page.evaluate("best(shown(thoughts[0]).logits.row(2), 1)[0][1]")
     assert f"with probability {share:.2f}." in page.locator("#tour-out").inner_text()
-    page.evaluate("location.hash = 'tour=3&guess=0'")
-    page.wait_for_function("() => view.tour === 3")
+    page.evaluate("location.hash = 'tour=4&guess=0'")
+    page.wait_for_function("() => view.tour === 4")
     settled(page)
     api.expect(page.locator("#tour-out")).to_contain_text(
         "Without positions it cannot tell this from its reverse, “5 1 4 1 3”: both get"
@@ -118,7 +116,7 @@ def test_what_the_tour_tells_is_what_the_page_computed(page):
 
 
 def test_what_became_of_an_answer_is_told_from_its_tokens(page):
-    """Which choice of step 4 happened: the same, in another order, or tokens lost or new."""
+    """Which choice of step 5 happened: the same, in another order, or tokens lost or new."""
     happened = page.evaluate("""() => {
       const [a, b, c] = [3, 4, 5], before = [a, b, c];
       return [[a, b, c], [c, a, b], [b, c], [b, c, c, a]].map((answer) =>
@@ -178,43 +176,27 @@ def test_a_clicker_walks_and_goes_through_the_tour(page):
     settled(page)
     page.keyboard.press("PageUp")                                      # there is none before
     seen = []
-    for _ in range(12):
+    for _ in range(10):
         seen.append(page.evaluate("[view.tour, view.guess]"))
         page.keyboard.press("PageDown")
         settled(page)
-    assert seen == [[step, guess] for step in range(6) for guess in (None, 3)]
+    assert seen == [[step, guess] for step in range(5) for guess in (None, 3)]
     assert page.evaluate("[view.tour, is_present()]") == [None, True]
 
 
-def test_at_a_projector_keys_go_on_after_a_switch_and_the_slider(page):
+def test_at_a_projector_keys_go_on_after_a_switch(page):
     page.get_by_role("button", name="Present").click()
     page.locator("#if-positions").click()
     page.get_by_role("button", name="just show me").click()
     settled(page)
-    goes_on = "[view.written, is_on('positions'), view.state]"
-    for control, on in ((None, True), ("#if-positions", False), ("#state", False)):
+    for control, on in ((None, True), ("#if-positions", False)):
         if control:
-            page.locator(control).click()                              # off; an earlier state
+            page.locator(control).click()                              # off
             settled(page)
-        whole, state = page.evaluate("[view.written, view.state]")
-        assert whole == math.inf
-        for key, count in (("PageDown", 0), (" ", 1), ("PageDown", 2), ("PageUp", 1)):
+        assert page.evaluate("view.written") == math.inf
+        for key, count in (("PageDown", 0), (" ", 1), ("PageDown", 2), ("ArrowLeft", 1)):
             page.keyboard.press(key)
-            assert page.evaluate(goes_on) == [count, on, state], (control, key)
-
-
-def test_at_a_projector_arrows_move_the_slider_to_its_first_step(page):
-    page.get_by_role("button", name="Present").click()
-    page.locator("#state").focus()
-    for key, state in (("Left", 1), ("Left", 0), ("Right", 1)):
-        page.keyboard.press(f"Arrow{key}")
-        settled(page)
-        assert page.evaluate("[view.state, view.written]") == [state, math.inf]
-        assert page.locator("#outcome").inner_text()
-    page.keyboard.press(" ")                                           # the first token to come
-    assert page.locator("#written .coming").all_inner_texts() == page.evaluate(
-        "thoughts.map(({ steps }) => plain_name(names([steps[0].token])[0]))")
-    assert page.locator("#outcome").inner_text()                       # it stays
+            assert page.evaluate("[view.written, is_on('positions')]") == [count, on], key
 
 
 def test_escape_ends_the_tour(page):
@@ -235,13 +217,12 @@ def test_escape_ends_the_tour(page):
 
 def test_on_a_phone_both_pictures_and_what_is_to_be_read_come_before_the_buttons(visit, path):  # noqa: F811
     page = visit(path, viewport=dict(width=360, height=740))
-    for step in (3, 4, 5):
+    for step in (3, 4):
         page.evaluate(f"location.hash = 'tour={step}&guess=1'")
         page.wait_for_function(f"() => view.tour === {step} && thoughts.length === 2")
         settled(page)
         page.evaluate("scrollTo(0, 0)")
-        if step < 5:                                                   # all is said
-            page.wait_for_function("() => thoughts[1].further")
+        page.wait_for_function("() => thoughts[1].further")            # all is said
         top, end, bottom = page.evaluate("""[element("tour-steps").getBoundingClientRect().top,
           element("tour-out").getBoundingClientRect().bottom,
           Math.max(...[...document.querySelectorAll("#flow svg")].map(
@@ -279,7 +260,7 @@ NEAREST = """() => {  // the least room between a text and the edges of the wind
 
 
 @pytest.mark.parametrize(("width", "height"), [(1280, 720), (853, 480), (1920, 1080)])
-@pytest.mark.parametrize("address", ["", "#what-if=positions", "#tour=3&guess=1"])
+@pytest.mark.parametrize("address", ["", "#what-if=positions", "#tour=4&guess=1"])
 def test_at_a_projector_every_digit_is_a_fortieth_of_the_height(
         visit, path, width, height, address):  # noqa: F811
     page = visit(path, address, viewport=dict(width=width, height=height))
@@ -295,7 +276,6 @@ def test_at_a_projector_every_digit_is_a_fortieth_of_the_height(
     assert page.evaluate(NEAREST) >= height / 120
     for name in ("h1", "#keys", "#next"):
         assert page.locator(name).is_visible() or "tour" in address, name
-    assert page.locator("#state").is_visible() != ("tour" in address)
     assert page.locator("#if-positions").is_visible()
     assert page.locator(".because").first.is_visible() != ("tour" in address)
     assert page.locator("#if-causal").is_visible() != ("tour" in address)
