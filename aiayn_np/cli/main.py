@@ -14,6 +14,7 @@ from collections.abc import Callable
 
 from ..checks import one_line
 from ..files import NO_ROOM, ChangedError, CheckpointError, reason_of
+from ..plotting.figures import command_style
 from ..training.ranks import end_all_ranks, this_rank
 from .common import UsageError, note
 from .parser import parsed
@@ -25,6 +26,7 @@ def main(argv: list[str] | None = None, parsed: Callable = parsed) -> int:
     parsed : the function that turns words into options; the course has one with more commands
     """
     use_utf_8()
+    command_style()
     with warnings.catch_warnings():
         warnings.showwarning = as_note
         return run(argv, parsed)

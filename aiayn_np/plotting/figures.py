@@ -7,11 +7,8 @@ map has its numbers in its cells. matplotlib is imported when something is drawn
 """
 
 import functools
-import io
 import os
 import sys
-import unicodedata
-import warnings
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import ModuleType
@@ -21,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..files import replacing
+from .fonts import downwards, few_colours, png_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,32 +35,15 @@ NUMBERED = 5  # a map of at most so many rows and columns has its numbers in the
 # Colours that colour-blind readers tell apart (Okabe and Ito), and a shape for each.
 COLORS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"]
 MARKERS = ["o", "s", "^", "D", "v", "P", "X"]
-# Families that matplotlib asks for a character that its own font has not, if they are installed.
-FALL_BACKS = [
-    "Noto Sans CJK SC", "Noto Sans CJK JP", "Source Han Sans SC", "WenQuanYi Zen Hei",
-    "WenQuanYi Micro Hei", "PingFang SC", "Hiragino Sans GB", "Heiti TC", "Microsoft YaHei",
-    "SimHei", "Yu Gothic", "Malgun Gothic", "Arial Unicode MS", "Noto Sans Arabic",
-    "Noto Sans Hebrew", "Noto Sans Devanagari", "Noto Sans Thai", "Noto Sans Symbols 2",
-    "Segoe UI Symbol", "Apple Symbols", "STIXGeneral",
-]
 STYLE: Any = {"font.size": 12.0, "axes.titlesize": 12, "axes.labelsize": 12, "legend.fontsize": 11,
               "figure.titlesize": 13, "axes.spines.top": False, "axes.spines.right": False}
+
+is_command = False  # whether a command draws, see command_style
 
 
 def new_figure(width: float, height: float, *, layout: str | None = 'constrained') -> "Figure":
     """Return an empty Picture; width and height are in inches."""
     return picture_class()(figsize=(width, height), layout=layout)
-
-
-def few_colours(png):
-    """Return the bytes of a PNG with at most 256 colours: about a third as many."""
-    from PIL import Image
-
-    file = io.BytesIO()
-    with Image.open(io.BytesIO(png)) as image:
-        few = image.convert("RGB").quantize(256, dither=Image.Dither.NONE)
-    few.save(file, "png", optimize=True)
-    return file.getvalue()
 
 
 def save_figure(fig: "Figure", path: str | Path, *, dpi: int) -> None:
@@ -72,51 +53,25 @@ def save_figure(fig: "Figure", path: str | Path, *, dpi: int) -> None:
         file.write(content)
 
 
-def png_of(fig, dpi, **colours):
-    """Return the bytes of a picture. One warning names the characters that no font has."""
-    content = io.BytesIO()
-    with warnings.catch_warnings(record=True) as told:
-        warnings.filterwarnings("always", "Glyph ")
-        with_fall_backs(fig).savefig(content, format="png", dpi=dpi, **colours)
-    missing = [w for w in told if str(w.message).startswith("Glyph ")]
-    for other in (w for w in told if w not in missing):
-        warnings.warn_explicit(other.message, other.category, other.filename, other.lineno)
-    if missing:
-        codes = sorted({int(str(w.message).split()[1]) for w in missing})
-        warnings.warn(f"no font has {''.join(map(chr, codes[:10]))}: a picture shows boxes. Install"
-                      " one for the script, such as Noto Sans CJK for Chinese (package"
-                      " fonts-noto-cjk), and remove matplotlib's list of fonts, fontlist-*.json in"
-                      f" {load_matplotlib().get_cachedir()}", stacklevel=3)
-    return content.getvalue()
+def command_style() -> None:
+    """Let what this process draws be a command's: heed neither MPLBACKEND nor a matplotlibrc.
 
-
-def with_fall_backs(fig):
-    """Return the picture, whose texts ask the fonts of FALL_BACKS after their own."""
-    from matplotlib.font_manager import fontManager
-    from matplotlib.text import Text
-
-    installed = {font.name for font in fontManager.ttflist}
-    families = [family for family in FALL_BACKS if family in installed]
-    for text in fig.findobj(Text):
-        if not text.get_text().isascii():
-            text.set_fontfamily(list(dict.fromkeys([*text.get_fontfamily(), *families])))
-    return fig
+    A command writes files, which needs Agg: a notebook hands its own backend on to the commands
+    that it starts, and matplotlib would end if that is not installed. With another font, or with a
+    LaTeX that is missing, the pictures would be others, or none. In a notebook nothing changes.
+    """
+    global is_command
+    is_command = "IPython" not in sys.modules
 
 
 def load_matplotlib() -> ModuleType:
-    """Import matplotlib and return it.
-
-    The commands heed neither MPLBACKEND nor a matplotlibrc. They write files, which needs Agg: a
-    notebook hands its own backend on to them, and matplotlib would end if that is not installed.
-    With another font, or with a LaTeX that is missing, their pictures would be others, or none.
-    """
-    command = "aiayn_np.cli.main" in sys.modules and "IPython" not in sys.modules
-    ours = command and "matplotlib" not in sys.modules
-    if ours:
+    """Import matplotlib and return it, with its defaults if a command is the first to draw."""
+    first = is_command and "matplotlib" not in sys.modules
+    if first:
         os.environ["MPLBACKEND"] = "agg"
     import matplotlib
 
-    if ours:
+    if first:
         matplotlib.rcdefaults()
     return matplotlib
 
@@ -305,13 +260,6 @@ def label_axes(axes, query_tokens, key_tokens):
     for ax in axes[:, 0]:
         ax.set_yticks(range(len(query_tokens)), query_tokens, **style)
         ax.set_ylabel("query (asks)", fontsize=SMALL)
-
-
-def downwards(token):
-    """Return a label below a column; Chinese and Japanese go downwards, without a word's mark."""
-    text = str(token)
-    wide = any(unicodedata.east_asian_width(character) in "WF" for character in text)
-    return "\n".join(text.lstrip("_▁Ġ")) if wide else text
 
 
 def plot_positional_encoding(table: ArrayLike, *, title: str | None = None) -> "Figure":

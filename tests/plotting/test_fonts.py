@@ -7,7 +7,7 @@ import pytest
 from matplotlib import font_manager
 
 from aiayn_np import plot_attention
-from aiayn_np.plotting.figures import downwards, png_of
+from aiayn_np.plotting.fonts import downwards, png_of
 
 ELSEWHERE = "Ⓐ"  # in STIX, which comes with matplotlib, and not in its default font
 
@@ -27,7 +27,7 @@ def test_chinese_labels_are_drawn():
 
 
 def test_where_no_font_has_them_one_warning_says_what_to_do(monkeypatch):
-    monkeypatch.setattr("aiayn_np.plotting.figures.FALL_BACKS", [])
+    monkeypatch.setattr("aiayn_np.plotting.fonts.FALL_BACKS", [])
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
         drawn(ELSEWHERE + "年")
