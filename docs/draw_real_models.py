@@ -19,7 +19,7 @@ from aiayn_np.models.gpt2 import GPT2
 from aiayn_np.models.marian_export import export_marian
 from aiayn_np.plotting.figures import plot_attention, save_figure
 from aiayn_np.runs.open import open_run
-from aiayn_np.runs.text_start import start
+from aiayn_np.runs.start import start_pairs
 from aiayn_np.training.tasks import padded
 
 FOLDER = Path(__file__).parent
@@ -87,8 +87,8 @@ def make_marian(folder, work):
     files = dict(pairs=work / "numbers" / "training.tsv", source=None, target=None,
                  validation_pairs=work / "numbers" / "validation.tsv", validation_source=None,
                  validation_target=None)
-    run, _ = start(work / "run", files, preset="numbers")
-    run.history = list(run.train())
+    run, _ = start_pairs(work / "run", files, preset="numbers")
+    run.history = list(run.training.run())
     folder.mkdir()
     for line in export_marian(run.trained(), run.task, folder):
         print(line, file=sys.stderr)
@@ -103,14 +103,16 @@ def main():
         make_gpt2(work / "gpt2", lines, known, rng)
         make_bert(work / "bert", lines, known, rng)
         run = open_run(work / "marian")
-        source, written, weights, allowed = run.translation_attention(run.task.source(SENTENCE))
+        pipeline = run.pipeline()
+        source, written, weights, allowed = pipeline.translation_attention(
+            pipeline.source(SENTENCE))
         draw("marian", weights, written, source, allowed, 1)
         text = ["[CLS]", "two", "hundred", "and", "fifty", "three", "[SEP]"]
         masked = ["[CLS]", "two", "[MASK]", "and", "fifty", "three", "[SEP]"]
         for family, shown in (("gpt2", text), ("bert", masked)):
             run = open_run(work / family)
             src = np.array([[known.index(word) for word in shown]])
-            _, _, maps, masks = run.attention(src)
+            _, _, maps, masks = run.pipeline().attention(src)
             last = list(maps)[-1]
             draw(family, maps[last], shown, shown, masks[last], len(maps))
             if family == "bert":

@@ -41,7 +41,7 @@ import tempfile
 import numpy as np
 
 from aiayn_course.drawings import figure_1
-from aiayn_np.runs.words_run import start_words
+from aiayn_np.runs.start import start_words
 from aiayn_np.text.pictures import plot_words_training
 
 # %% [markdown]
@@ -74,17 +74,17 @@ settings = dict(                                                       # Lessons
     model=dict(N=2, d_model=64, d_ff=256, h=4, P_drop=0.0, max_len=48),
     train=dict(steps=600, batch_size=16, accumulate=1, warmup_steps=100, rate_scale=2.0, eps_ls=0.0))
 run, _ = start_words(Path(work.name) / "words", None, settings, vocab_size=500)
-print(f"{run.characters:,} characters, {run.task.vocab_size} tokens")
+print(f"{run.training.characters:,} characters, {run.task.vocab_size} tokens")
 
 def write(text, steps=80):
     rng = np.random.default_rng(0)
-    ids = run.written(run.task.source(text)[0], steps=steps, temperature=0.8, rng=rng)
+    ids = run.pipeline().written(run.task.source(text)[0], steps=steps, temperature=0.8, rng=rng)
     return text + run.task.text(ids)
 
 print("\nBEFORE", write("If a class "), sep="\n")
 
 # %% show=[1, 2]
-run.history = list(run.train())
+run.history = list(run.training.run())
 model = run.trained()
 print("AFTER", write("If a class "), sep="\n")
 
@@ -98,7 +98,7 @@ print("AFTER", write("If a class "), sep="\n")
 # So it uses more than the token just read. -->
 
 # %%
-read, held = run.batches.ids, run.held_out.ids                         # (n,) tokens each
+read, held = run.training.batches.ids, run.training.held_out.ids                         # (n,) tokens each
 pairs = np.full((run.task.vocab_size, run.task.vocab_size), 0.1)       # what was not seen counts 0.1
 np.add.at(pairs, (read[:-1], read[1:]), 1)
 single = pairs.sum(axis=0)                                             # (|V|,)
@@ -107,12 +107,12 @@ guesses = {"all tokens alike": np.log(len(single)),
            "after the last token": -np.log(pairs / pairs.sum(axis=1, keepdims=True))[held[:-1], held[1:]].mean()}
 fig = plot_words_training(run.history)
 for style, (label, nats) in zip((":", "-.", "--"), guesses.items()):
-    a_character = nats * len(held) / run.held_characters               # 2.5 characters are a token
+    a_character = nats * len(held) / run.training.held_characters               # 2.5 characters are a token
     print(f"{label:24} {a_character:.2f} nats a character")
     fig.axes[1].axhline(a_character, linestyle=style, color="0.3", label=label)
 fig.axes[1].set_ylim(0, 2.7)
 fig.axes[1].legend(loc="lower left")
-print(f"{'the model':24} {run.nats_per_character(run.held_out):.2f} nats a character")
+print(f"{'the model':24} {run.training.nats_per_character(run.training.held_out):.2f} nats a character")
 fig
 
 # %% [markdown]
@@ -365,7 +365,7 @@ opened = load_gpt2(folder)
 for name, array in opened.state().items():
     if name in ("transformer.wte.weight", "lm_head.weight") or "h.0.attn" in name:
         print(f"{name:36} {array.shape!s:10}  largest {np.abs(array).max():.2f}")
-rows = run.some.batch(1)[0]                                            # (B, 48)
+rows = run.training.some.batch(1)[0]                                   # (B, 48)
 apart = np.abs(opened.model(rows) - model(rows)).max()
 print(f"largest difference of a logit {apart:.0e}")
 
@@ -413,7 +413,7 @@ for name, positions in moved.items():
 # ## 15.7 Check what this lesson claimed
 
 # %%
-assert run.nats_per_character(run.held_out) < 0.95 * a_character       # more than the last token
+assert run.training.nats_per_character(run.training.held_out) < 0.95 * a_character       # more than the last token
 assert max(without[best], without[:4].min()) < 0.3                     # both layers are needed
 assert ten.copied[1].min() > 0.9 > 0.4 > ten.copied[0].max()
 assert made.target.argmax() == 2                                       # made of the first 1

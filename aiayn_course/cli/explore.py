@@ -31,8 +31,8 @@ def explore_command(args):
                    inputs=[args.run / name for name in run.files])
     try:
         check_runnable(run.model)
-        sources = ([source_of(run, text) for text in args.sequence]
-                   or most_telling_first(run, run.test_sources(20)))
+        sources = ([source_of(run.pipeline(), text) for text in args.sequence]
+                   or most_telling_first(run, run.training.examples(20)))
         print(write_live_page(run, path, sources, title=args.title, lessons=args.lessons))
         note("open it in a browser")
     except NotRunnable as error:

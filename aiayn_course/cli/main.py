@@ -8,10 +8,10 @@ from aiayn_np.cli import parser as words
 from . import explore, figures, grade, lessons, zoo
 
 FIRST_STEPS = """\
-  aiayn-np explore runs/copy             # a page to try it out, in a browser
-  aiayn-np lessons here                  # the lessons, ready to open with Jupyter
+  aiayn-np explore runs/copy             # a page to try it in a browser
+  aiayn-np lessons here                  # the lessons, ready to open
 """
-COMMANDS = (  # name, function, its options, what it does, examples
+COMMANDS: tuple = (("course", (  # in the form of those of the paper
     ("explore", explore.explore_command, explore.add_explore_options,
      "write a page that runs a trained model, to try it out", """
   aiayn-np explore runs/copy                        # with sequences of the test set
@@ -41,7 +41,7 @@ COMMANDS = (  # name, function, its options, what it does, examples
      "write exercises into a new folder", """
   aiayn-np exercises answers
   aiayn-np exercises --zh answers                   # in Chinese"""),
-)
+)),)
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -1,12 +1,10 @@
 """The three pages to which the lessons send their reader: small models, trained and shown."""
 
-import argparse
 import tempfile
 from pathlib import Path
 
 from aiayn_np.cli.common import UsageError, opened
-from aiayn_np.cli.options import add_train_options
-from aiayn_np.cli.train import train_command
+from aiayn_np.cli.parser import parsed
 from aiayn_np.text.extra import extra
 
 from ..data.number_words import number_words, write_number_words
@@ -44,16 +42,15 @@ def make_pages(out: Path, lessons: str = "") -> None:
 
     for package in ("sentencepiece", "sacrebleu"):                     # for the number words
         extra(package)
-    parser = argparse.ArgumentParser()
-    add_train_options(parser)
     out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as name:
         for page, options in train_options(Path(name) / "pairs").items():
-            if train_command(parser.parse_args([*options, "--out", f"{name}/{page}"])):
+            args = parsed(["train", *options, "--out", f"{name}/{page}"])
+            if args.command(args):
                 raise KeyboardInterrupt
             run = opened(Path(name) / page)
             sources = [run.task.source(text) for text in SENTENCES] if page == "number_words" else (
-                run.test_sources(20))
+                run.training.examples(20))
             path = write_live_page(run, out / f"{page}.html", most_telling_first(run, sources),
                                    lessons=lessons, title=TITLES.get(page, ""),
                                    answers=answers() if page == "number_words" else None)

@@ -54,12 +54,13 @@ def told_changes(run: Run, src: np.ndarray) -> tuple[list, list[int]]:
     model = run.trained()
     if not isinstance(model, Transformer):
         return [], []
-    right = greedy_decode(model, src, **run.ends)[0].tolist()
+    ends = dict(bos=run.task.bos, eos=run.task.eos)
+    right = greedy_decode(model, src, **ends)[0].tolist()
 
     def breaks(change, *arguments):
         other = copy.deepcopy(model)
         change(other, *arguments)
-        return greedy_decode(other, src, **run.ends, keep=False)[0].tolist() != right
+        return greedy_decode(other, src, **ends, keep=False)[0].tolist() != right
 
     heads = range(model.decoder.layers[-1].cross_attention.h)
     return ([change for change in (take_positions, take_scale) if breaks(change)],

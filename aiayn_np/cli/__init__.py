@@ -7,8 +7,7 @@ Public names, by the file that defines them:
     common    UsageError, add_run, in_the_run, nearest, note, opened
     look      source_of
     main      main
-    options   add_train_options
+    parser    parsed
     progress  shown
-    train     train_command
     writing   add_out, check_file, check_folder, make_writable, new_path
 """

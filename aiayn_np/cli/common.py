@@ -17,11 +17,6 @@ class UsageError(Exception):
     """A request that cannot be carried out; the program ends with exit code 2."""
 
 
-def sequences(words: list[str]) -> list[str]:
-    """Return the sequences that words mean: `3 1 4` is one, `"3 1 4" "5 9"` are two."""
-    return words if any(" " in word.strip() for word in words) else [" ".join(words)]
-
-
 def nearest(word: str, names: Iterable[str]) -> str:
     """Return the end of a message about an unknown word: the name nearest to it, or ""."""
     close = difflib.get_close_matches(word, names, 1)
@@ -74,24 +69,20 @@ def lines_of_stdin(what):
         yield decoded(line.removeprefix(MARK) if number == 1 else line, "standard input", number)
 
 
-def opened(folder: Path) -> Any:
-    """Open the run in a folder; before a large one is loaded, say what it will need."""
+def opened(folder: Path, command: str = "") -> Any:
+    """Open the run in a folder; before a large one is loaded, say what it will need.
+
+    command : what its model must be for, unless all models are; UsageError if it is not
+    """
     from ..runs.open import announcement, open_run
 
     tell(announcement(folder))
     run = open_run(folder)
+    uses = run.pipeline_class.uses
+    if command and command not in uses:
+        raise UsageError(f"{folder} must hold a model for {command}, got one of {run.task.name},"
+                         f" which is for aiayn-np {', '.join(uses)}")
     tell(run.note)
-    if run.stopped:
-        note(f"note: the training in {folder} did not end, it is at step {run.optimizer.t}")
-    return run
-
-
-def opened_as(folder, command, what):
-    """Open the run in a folder; UsageError if it is not one for this command."""
-    run = opened(folder)
-    if run.command != command:
-        raise UsageError(f"{folder} must be {what}, got a run of {run.task.name}, which is for"
-                         f" aiayn-np {run.command}")
     return run
 
 

@@ -3,7 +3,7 @@
 import functools
 from pathlib import Path
 
-from .common import add_run, opened_as
+from .common import add_run, opened
 from .progress import shown
 
 
@@ -38,14 +38,15 @@ def generate_command(args):
     from ..training.checks import check_seed
 
     check_seed(args.seed)
-    run = opened_as(args.run, "generate", "a language model, such as a GPT-2 or a Llama")
-    ids = run.task.source(args.text)[0]
-    written, before = list(ids), run.task.text(ids)
+    pipeline = opened(args.run, "generate").pipeline()
+    task = pipeline.task
+    ids = task.source(args.text)[0]
+    written, before = list(ids), task.text(ids)
     print(before, end="", flush=True)
-    for token in run.written(ids, steps=args.steps, temperature=args.temperature,
-                             top_k=args.top_k, rng=np.random.default_rng(args.seed)):
+    for token in pipeline.written(ids, steps=args.steps, temperature=args.temperature,
+                                  top_k=args.top_k, rng=np.random.default_rng(args.seed)):
         written.append(token)
-        now = run.task.text(written)
+        now = task.text(written)
         if not now.endswith("\ufffd"):                 # a character may need several tokens
             print(now[len(before):], end="", flush=True)
             before = now
@@ -55,29 +56,21 @@ def generate_command(args):
 
 def perplexity_command(args):
     """Print how surprised a language model is by a file."""
-    from ..decoding.generation import perplexity
     from ..text.pairs import read_lines
 
-    run = opened_as(args.run, "generate", "a language model, such as a GPT-2 or a Llama")
+    pipeline = opened(args.run, "perplexity").pipeline()
     text = "\n".join(read_lines(args.file))
-    ids = run.task.source(text)[0]
-    value, count = perplexity(run.trained(), ids, watch=functools.partial(shown, what="reading"))
-    line = f"perplexity {value:.2f} for each of {count:,} tokens"
-    if run.task.name == "words":                                       # the first token is given
-        characters = len(text) - len(run.task.text(ids[:1]))
-        line += f", {value ** (count / characters):.2f} for each of {characters:,} characters"
-    print(line)
+    print(pipeline.surprise(text, watch=functools.partial(shown, what="reading")))
     return 0
 
 
 def fill_command(args):
     """Print the likeliest tokens for every masked one."""
     from ..checks import check_sizes
-    from ..models.filling import fill
 
     check_sizes(top=args.top)
-    run = opened_as(args.run, "fill", "a BERT")
-    for guesses in fill(run.loaded, args.text, args.top):
+    pipeline = opened(args.run, "fill").pipeline()
+    for guesses in pipeline.filled(args.text, args.top):
         for share, piece, text in guesses:
             print(f"{share:6.1%}  {piece:<16} {text}")
     return 0

@@ -1,30 +1,28 @@
 """The commands that look at a trained model: `decode`, `attend` and `trace`."""
 
+import functools
 import re
 import shutil
 import sys
+from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from .common import (
-    UsageError,
-    add_beam,
-    add_run,
-    in_the_run,
-    lines_of_stdin,
-    note,
-    opened,
-    sequences,
-)
+from .common import UsageError, add_beam, add_run, in_the_run, lines_of_stdin, note, opened
+from .progress import shown
 from .writing import add_out, check_folder, make_writable
 
 
 def add_decode_options(parser):
     """Add the options of `decode`."""
     add_run(parser)
-    parser.add_argument("symbol", nargs="*",
-                        help='such as "3 1 4" or several such; none: one per line of stdin')
+    parser.add_argument("symbol", nargs="*", help='such as "3 1 4" or several such, or a sentence;'
+                        " none: one per line of stdin")
+    parser.add_argument("--file", type=Path, help="of lines to decode, UTF-8 or .gz")
+    parser.add_argument("--reference", type=Path,
+                        help="file of the right outputs of the same lines, for BLEU")
     add_beam(parser)
 
 
@@ -40,38 +38,73 @@ def add_sequence(parser):
     parser.add_argument("symbol", nargs="+", help='such as "3 1 4", or a sentence')
 
 
-def source_of(run: Any, text: str) -> np.ndarray:
-    """Return the source ids of a text; UsageError if the model has too few positions for it."""
-    src = run.task.source(text)
-    if src.shape[1] > run.model.max_len:
-        raise UsageError(f"a sequence must have at most {run.model.max_len - 1} tokens for this"
-                         f" run, got {src.shape[1] - 1}")
-    if src.shape[1] - 1 > run.task.max_length:
-        note(f"note: {src.shape[1] - 1} tokens, trained on at most {run.task.max_length}")
+def source_of(pipeline: Any, text: str) -> np.ndarray:
+    """Return the source ids of a text; note that it is longer than those of the training."""
+    src = pipeline.source(text)
+    if src.shape[1] - 1 > pipeline.task.max_length:
+        note(f"note: {src.shape[1] - 1} tokens, trained on at most {pipeline.task.max_length}")
     return src
 
 
 def decode_command(args):
-    """Print the output of the model for a sequence, or for each line of stdin."""
-    run = opened(args.run)
-    typed = sequences(args.symbol) if args.symbol else filter(str.strip, lines_of_stdin("sequence"))
-    for text in typed:
-        src = source_of(run, text)
-        out = run.decode(src, beam=args.beam, alpha=args.alpha)
-        print(run.task.text(out[0]), flush=True)
+    """Print what the model writes for each sequence; with references, BLEU on stderr."""
+    from ..text.pairs import read_lines
+
+    if args.symbol and args.file:
+        raise UsageError("sequences and --file must not both be given")
+    pipeline = opened(args.run, "decode").pipeline()
+    references = read_lines(args.reference) if args.reference else None
+    if args.file or args.symbol:
+        whole = read_lines(args.file) if args.file else sequences(args.symbol)
+        if not args.file and not all(map(str.strip, whole)):
+            pipeline.source("")                                        # the task refuses it
+        if references is not None and len(references) != len(whole):
+            raise UsageError(f"--reference must have as many lines as there are sequences,"
+                             f" {len(whole)}, got {len(references)}")
+        parts: Iterable[list[str]] = [whole]
+    else:
+        parts = ([line] for line in lines_of_stdin("sequence"))
+    options = dict(beam=args.beam, alpha=args.alpha)
+    if args.file:
+        options["watch"] = functools.partial(shown, what="decoding")
+    out: list[str] = []
+    for lines in parts:
+        new = pipeline.lines([fitting(pipeline, line, len(out) + i)
+                              for i, line in enumerate(lines, 1)], **options)
+        print(*(f"{line}\n" for line in new), sep="", end="", flush=True)
+        out += new
+    if references is not None:
+        note(pipeline.score(out, references))
     return 0
+
+
+def sequences(words: list[str]) -> list[str]:
+    """Return the sequences that words mean: `3 1 4` is one, `"3 1 4" "5 9"` are two."""
+    return words if any(" " in word.strip() for word in words) else [" ".join(words)]
+
+
+def fitting(pipeline, line, number):
+    """Return a line cut to the model's positions, with a warning; note a long one."""
+    line, was_cut = pipeline.fitting(line)
+    if was_cut:
+        note(f"warning: line {number} is cut: the model takes {pipeline.model.max_len} tokens with"
+             " the end mark")
+    elif line.strip():
+        source_of(pipeline, line)
+    return line
 
 
 def attend_command(args):
     """Draw the attention for a sequence, and print the paths of the pictures."""
-    run = opened(args.run)
-    src = source_of(run, " ".join(args.symbol))
+    pipeline = opened(args.run, "attend").pipeline()
+    src = source_of(pipeline, " ".join(args.symbol))
     folder = args.out or args.run / "attend"
     check_folder(folder, "metrics.json", "*attention_*.png", force=args.force)
     with in_the_run(args.out):
         make_writable(folder)
-    prefix = re.sub(r"\W+", "_", f"{run.task.name} {run.task.text(src[0])}")[:60].strip("_") + "_"
-    for path in run.draw_attention(src, folder, prefix):
+    name = f"{pipeline.task.name} {pipeline.task.text(src[0])}"
+    prefix = re.sub(r"\W+", "_", name)[:60].strip("_") + "_"
+    for path in pipeline.draw_attention(src, folder, prefix):
         print(path)
     return 0
 
@@ -80,9 +113,8 @@ def trace_command(args):
     """Print a table of what every component does with a sequence."""
     from ..plotting.tracing import trace
 
-    run = opened(args.run)
-    src = source_of(run, " ".join(args.symbol))
-    src, tgt_in, tgt_out = run.example(src)
-    found = trace(run.trained(), src, tgt_in, tgt_out, loss=run.trace_loss)
+    pipeline = opened(args.run, "trace").pipeline()
+    src, tgt_in, tgt_out = pipeline.example(source_of(pipeline, " ".join(args.symbol)))
+    found = trace(pipeline.model, src, tgt_in, tgt_out, loss=pipeline.loss)
     print(found.table(width=shutil.get_terminal_size().columns if sys.stdout.isatty() else None))
     return 0

@@ -1,161 +1,145 @@
-"""The options of `train`, and the new run that they describe."""
+"""The options of `train`, which each task has of its own, and the new run that they describe."""
 
 import argparse
 from pathlib import Path
 
-from ..checks import check_number, check_sizes
 from ..text.bleu import TOKENIZERS
-from ..text.presets import PRESETS
+from ..text.presets import PAIRS, PRESETS, SYMBOLS, WORDS
 from ..text.vocabulary import NORMALIZATIONS
 from ..training.tasks import TASKS
 from ..variants.choices import CHOICES
 from .common import UsageError
 from .writing import add_out
 
-GROUPS: dict[str, list] = {  # title in the help -> [(flag, type, default, help)]
-    "the training": [
-        ("--steps", int, 4000, "the most steps to take"),
-        ("--seed", int, 0, "of weights, batches and dropout"),
-        ("--batch-size", int, 64, "sequences in a batch"),
-    ],
-    "the task": [
-        ("--symbols", int, 10, "number of different symbols"),
-        ("--max-length", int, 10, "longest sequence; text: 100 tokens; words: windows of 64"),
-    ],
-    "the model": [
-        ("--N", int, 2, "layers in each stack"),
-        ("--d-model", int, 64, "width of the model"),
-        ("--d-ff", int, 256, "inner width of the feed-forward network"),
-        ("--h", int, 4, "heads"),
-        ("--P-drop", float, 0.0, "dropout"),
-        *((f"--{option}", list(names), next(iter(names)), "a variant, or the paper's")
-          for option, names in CHOICES.items()),
-    ],
+TRAINING = {  # flag -> type or choices, help
+    "--steps": (int, "the most steps to take"),
+    "--batch-size": (int, "sequences in a batch"),
 }
-RARE = [
-    ("--eps-ls", float, 0.1, "label smoothing"),
-    ("--warmup-steps", int, 100, "of Eq. (3)"),
-    ("--rate-scale", float, 0.2, "factor on the rate of Eq. (3)"),
-    ("--accumulate", int, 1, "shares of a batch, computed in turn: it takes less memory"),
-]
-TRAIN_OPTIONS = [*(option for options in GROUPS.values() for option in options), *RARE]
-TEXT_OPTIONS = [  # flag, type, help; the defaults are those of the preset
-    ("--preset", list(PRESETS), "sizes that go together (default: small)"),
-    ("--tokens", int, "positions in the sources of a batch, and in its targets"),
-    ("--epochs", float, "times that all pairs are seen"),
-    ("--bleu-every", int, "epochs between two measurements of BLEU (default: 1)"),
-    ("--bleu-tokenize", list(TOKENIZERS),
-     "how BLEU splits words (default: by the script of the targets)"),
-    ("--normalization", list(NORMALIZATIONS), "of characters (default: identity, as they are)"),
-    ("--character-coverage", float,
-     "share of the text whose characters are known, 0.98 to 1 (default: 1)"),
-]
+MODEL = {
+    "--N": (int, "layers in each stack"),
+    "--d-model": (int, "width of the model"),
+    "--d-ff": (int, "inner width of the feed-forward network"),
+    "--h": (int, "heads"),
+    "--P-drop": (float, "dropout"),
+}
+RARE = {
+    "--eps-ls": (float, "label smoothing"),
+    "--warmup-steps": (int, "of Eq. (3)"),
+    "--rate-scale": (float, "factor on the rate of Eq. (3)"),
+    "--accumulate": (int, "shares of a batch, computed in turn: it takes less memory"),
+}
+PAIR_TRAINING = {
+    "--preset": (list(PRESETS), "sizes that go together"),
+    "--tokens": (int, "positions in the sources of a batch, and in its targets"),
+    "--epochs": (float, "times that all pairs are seen"),
+    "--max-length": (int, "most tokens of a sentence"),
+    "--vocab-size": (int, "pieces of the vocabulary, at most"),
+    "--normalization": (list(NORMALIZATIONS), "of characters"),
+    "--character-coverage": (float, "share of the text whose characters are known, 0.98 to 1"),
+    "--bleu-every": (int, "epochs between two measurements of BLEU"),
+    "--tokenize": (list(TOKENIZERS), "how BLEU splits words; zh or char where the script has"
+                        " no spaces between them"),
+}
 FILES = ("pairs", "source", "target", "validation_pairs", "validation_source", "validation_target")
-FILE_FLAGS = [f"--{name.replace('_', '-')}" for name in FILES]
-ONLY_TEXT = (*FILE_FLAGS, *(flag for flag, *_ in TEXT_OPTIONS))
-ONLY_WORDS = ("--text", "--like", "--h-kv")
-WORDS = {  # the defaults of the task words, where they differ from those of the toy tasks
-    "--steps": 2000, "--batch-size": 16, "--max-length": 64, "--d-model": 128, "--d-ff": 512,
-    "--eps-ls": 0.0, "--rate-scale": 0.5, "--warmup-steps": 200,
-}
-NOT_FOR: dict[str, tuple] = {  # task -> options that it does not have
-    "text": ("--steps", "--symbols", "--batch-size", *ONLY_WORDS),
-    "words": ("--symbols", "--attention", *ONLY_TEXT),
-} | dict.fromkeys(TASKS, (*ONLY_TEXT, *ONLY_WORDS, "--vocab-size"))
-INSTEAD: dict[str, dict] = {  # task -> {option that it does not have: the one that it has for it}
-    "text": {"--steps": "--epochs", "--batch-size": "--tokens", "--text": "--pairs"},
-    "words": {"--epochs": "--steps", "--tokens": "--batch-size", "--pairs": "--text"},
-} | {task: {"--epochs": "--steps", "--tokens": "--batch-size"} for task in TASKS}
-LATER = ("--steps", "--epochs", "--accumulate")  # may be given again with --resume
+LATER = ("steps", "epochs", "accumulate")  # may be given again with --resume
 
 
 def add_train_options(parser: argparse.ArgumentParser) -> None:
-    """All arguments of `train`, those that are rarely needed last."""
-    parser.usage = "%(prog)s {copy,reverse,sort,text,words} [options]"
-    parser.add_argument("task", choices=[*TASKS, "text", "words"])
-    add_out(parser, "--out", "folder of the run (default: runs/TASK, or runs/TASK-2 where that is"
-            " taken, and so on)")
-    parser.add_argument("--resume", action="store_true", help="go on with the run in --out")
-    for title, options in GROUPS.items():
-        add_group(parser, title, options)
-    add_text_options(parser)
-    parser.add_argument("--vocab-size", type=int,
-                        help="learn a vocabulary of at most so many pieces (default for text: as"
-                             " the preset says, for words: the characters of the text)")
-    words = parser.add_argument_group(
-        "for the task words", "a language model learns to go on with a text, by default with"
-        f" {', '.join(f'{flag} {value}' for flag, value in WORDS.items())}")
-    words.add_argument("--text", type=Path, action="append", metavar="FILE",
-                       help="UTF-8 or .gz; of several --text one text is made (default: the help of"
-                            " Python itself)")
-    words.add_argument("--like", choices=["llama"], help="rotary positions, RMS norms, SwiGLU and"
-                       " AdamW with a cosine (default: the layers and the training of the paper)")
-    words.add_argument("--h-kv", type=int, help="with --like llama, heads of keys and values, which"
-                       " the --h heads share (default: as many)")
-    rare = add_group(parser, "rarely needed", RARE)
-    rare.add_argument("--float64", action="store_const", const="float64",
-                      help="double precision (default: float32)")
-    rare.add_argument("--keep-states", action="store_const", const=True,
-                      help="keep at most 16 states of the model during training, for `explore`")
-    rare.add_argument("--threads", type=int, help="of BLAS; OPENBLAS_NUM_THREADS, where it is set,"
-                      " is the limit (default: that limit, else 1); more pay on a quiet machine")
+    """Add a parser for each task, with the options that this task has."""
+    tasks = parser.add_subparsers(dest="task", required=True, metavar="TASK", title="tasks")
+    for name, (what, add, start) in {
+            **{task: (f"a toy task: {kind.__doc__}", add_symbol_options, new_symbol_run)
+               for task, kind in TASKS.items()},
+            "text": ("translate sentences, learned from pairs", add_pair_options, new_pair_run),
+            "words": ("go on with a text, as a language model", add_word_options, new_word_run),
+            }.items():
+        one = tasks.add_parser(name, help=what, description=what, usage="%(prog)s [options]")
+        add_out(one, "--out", f"folder of the run (default: runs/{name}, or runs/{name}-2 where"
+                " that is taken, and so on)")
+        one.add_argument("--resume", action="store_true", help="go on with the run in --out")
+        options = add(one)
+        one.set_defaults(command=parser.get_default("command"), start=start,
+                         options=[*options, "seed", "float64"])
 
 
-def add_group(parser, title, options):
-    """Add options with their defaults as a group of the help; return the group."""
+def add_symbol_options(parser):
+    """Add the options of a toy task; return their names."""
+    task = {"--symbols": (int, "number of different symbols"),
+            "--max-length": (int, "longest sequence")}
+    names = [*add_group(parser, "the training", TRAINING, SYMBOLS),
+             *add_group(parser, "the task", task, SYMBOLS),
+             *add_group(parser, "the model", MODEL, SYMBOLS), *add_variants(parser, CHOICES)]
+    return [*names, *add_rare(parser, SYMBOLS)]
+
+
+def add_word_options(parser):
+    """Add the options of the task words; return their names."""
+    data = parser.add_argument_group("the text")
+    data.add_argument("--text", type=Path, action="append", metavar="FILE",
+                      help="UTF-8 or .gz; of several --text one text is made (default: the help of"
+                      " Python itself)")
+    data.add_argument("--max-length", type=int, help=default(
+        "tokens of a window", WORDS["max_length"]))
+    data.add_argument("--vocab-size", type=int, help="learn a vocabulary of at most so many pieces"
+                      " (default: the characters of the text)")
+    names = [*add_group(parser, "the training", TRAINING, WORDS),
+             *add_group(parser, "the model", MODEL, WORDS)]
+    like = parser.add_argument_group("other layers")
+    like.add_argument("--like", choices=["llama"], help="rotary positions, RMS norms, SwiGLU and"
+                      " AdamW with a cosine (default: the layers and the training of the paper)")
+    like.add_argument("--h-kv", type=int, help="with --like llama, heads of keys and values, which"
+                      " the --h heads share (default: as many)")
+    names += add_variants(parser, [name for name in CHOICES if name != "attention"])
+    return [*names, *add_rare(parser, WORDS), "text", "max_length", "vocab_size", "like", "h_kv"]
+
+
+def add_pair_options(parser):
+    """Add the options of the task text; return their names."""
+    data = parser.add_argument_group(
+        "the pairs", "without files for validation some pairs are held out at random")
+    for name in FILES:
+        what = "file of lines, UTF-8 or .gz" + "; lines of source, tab, target" * ("pairs" in name)
+        data.add_argument(f"--{name.replace('_', '-')}", type=Path, metavar="FILE", help=what)
+    names = [*FILES, *add_group(parser, "the training", PAIR_TRAINING, {"preset": "small"} | PAIRS),
+             *add_group(parser, "the model", MODEL, {}), *add_variants(parser, CHOICES)]
+    return [*names, *add_rare(parser, PAIRS)]
+
+
+def add_group(parser, title, options, defaults):
+    """Add options as a group of the help; return their names.
+
+    options : {flag: (type or choices, help)}     defaults : {name: value}; else a preset has it
+    """
     group = parser.add_argument_group(title)
-    for flag, kind, default, what in options:
-        add_option(group, flag, kind, f"{what} (default: {default}{lacking(flag)})")
-    return group
+    for flag, (kind, what) in options.items():
+        group.add_argument(flag, help=default(what, defaults.get(name_of(flag), "the preset's")),
+                           **({"choices": kind} if isinstance(kind, list) else {"type": kind}))
+    return [name_of(flag) for flag in options]
 
 
-def lacking(flag):
-    """Return the part of the help of an option that names the tasks without it, or ""."""
-    without = [task for task, flags in NOT_FOR.items() if flag in flags]
-    having = [task for task in without if flag in INSTEAD[task]]
-    rest = [task for task in without if task not in having]
-    instead = [f"; {task} has {INSTEAD[task][flag]}" for task in having]
-    return "".join(instead) + (f"; not for {' and '.join(rest)}" if rest else "")
+def add_variants(parser, names):
+    """Add the options that choose a variant; return their names."""
+    group = parser.add_argument_group("a variant, or the paper's, which is the default")
+    for name in names:
+        group.add_argument(f"--{name}", choices=list(CHOICES[name]))
+    return list(names)
 
 
-def add_text_options(parser):
-    """Add the options of `train text` alone."""
-    group = parser.add_argument_group(
-        "for the task text", "the preset then gives the sizes and rates of the other options;"
-        " without files for validation some pairs are held out at random",
-    )
-    for flag in FILE_FLAGS:
-        what = "file of lines, UTF-8 or .gz" + "; lines of source, tab, target" * ("pairs" in flag)
-        group.add_argument(flag, type=Path, metavar="FILE", help=what)
-    for flag, kind, what in TEXT_OPTIONS:
-        add_option(group, flag, kind, what)
+def add_rare(parser, defaults):
+    """Add the options that are rarely needed; return the names of those that describe a run."""
+    names = add_group(parser, "rarely needed", RARE, defaults)
+    parser.add_argument("--seed", type=int, help=default("of weights, batches and dropout", 0))
+    parser.add_argument("--float64", action="store_const", const="float64",
+                        help=default("double precision", "float32"))
+    parser.add_argument("--threads", type=int, help="of BLAS; OPENBLAS_NUM_THREADS, where it is"
+                        " set, is the limit (default: that limit, else 1); more pay on a quiet"
+                        " machine")
+    return names
 
 
-def add_option(parser, flag, kind, what):
-    """Add an option; `kind` is its type, or a list of choices."""
-    parser.add_argument(flag, help=what,
-                        **({"choices": kind} if isinstance(kind, list) else {"type": kind}))
-
-
-def given_options(args):
-    """Return {flag: value} of the options that the command line names."""
-    flags = [*(flag for flag, *_ in TRAIN_OPTIONS), *ONLY_TEXT, *ONLY_WORDS, "--vocab-size",
-             "--float64", "--keep-states"]
-    values = {flag: getattr(args, name_of(flag)) for flag in flags}
-    given = {flag: value for flag, value in values.items() if value is not None}
-    for flag in given:
-        if flag in NOT_FOR[args.task]:
-            raise UsageError(f"{flag} is no option of the task {args.task};"
-                             f" {other(flag, args.task)}")
-    return given
-
-
-def other(flag, task):
-    """Return what a task has instead of an option, or else which tasks have that option."""
-    if flag in INSTEAD[task]:
-        return f"it has {INSTEAD[task][flag]}"
-    having = [name for name, flags in NOT_FOR.items() if flag not in flags]
-    return f"it is for {', '.join(having)}"
+def default(what, value):
+    """Return the help of an option with its default."""
+    return f"{what} (default: {value})"
 
 
 def name_of(flag):
@@ -163,63 +147,48 @@ def name_of(flag):
     return flag[2:].replace("-", "_")
 
 
-def new_config(args, o, size):
-    """Return what the configs of runs on a toy task and on a text share.
-
-    o : {flag: value} of all options          size : of the vocabulary
-    """
-    from ..runs.estimates import check_fits, training_bytes
-
-    sizes = {name_of(flag): o[flag] for flag in ("--N", "--d-model", "--d-ff")}
-    training = {name_of(flag): o[flag] for flag in (
-        "--steps", "--batch-size", "--eps-ls", "--warmup-steps", "--rate-scale", "--accumulate")}
-    names = ("batch_size", "accumulate", "warmup_steps")
-    check_sizes(**sizes, max_length=o["--max-length"], **{name: training[name] for name in names})
-    check_number("rate_scale", o["--rate-scale"], 0, float("inf"))
-    positions = o["--batch-size"] * o["--max-length"] // o["--accumulate"]
-    check_fits(training_bytes(size, positions, **sizes), "training")
-    return dict(task=args.task, seed=o["--seed"], dtype=args.float64 or "float32",
-                model=sizes | dict(h=o["--h"], P_drop=o["--P-drop"]),
-                variants={option: o[f"--{option}"] for option in CHOICES},
-                train=training, keep_states=bool(args.keep_states))
+def flag_of(name):
+    """Return the flag of a name in Python."""
+    return f"--{name.replace('_', '-')}"
 
 
-def new_toy_run(folder, args, given):
-    """Return (a new run on a toy task, [])."""
-    from ..runs.run import Run
-
-    o: dict = {flag: default for flag, _, default, _ in TRAIN_OPTIONS} | given
-    check_sizes(symbols=o["--symbols"])
-    config = new_config(args, o, o["--symbols"])
-    config["task_options"] = dict(symbols=o["--symbols"], max_length=o["--max-length"])
-    config["model"]["max_len"] = o["--max-length"] + 52
-    return Run(folder, config), []
+def given_options(args):
+    """Return {name: value} of the options that the command line names."""
+    values = {name: getattr(args, name) for name in args.options}
+    return {name: value for name, value in values.items() if value is not None}
 
 
-def new_text_run(folder, args, given):
-    """Return (a new run on sentence pairs, notes on the pairs)."""
-    from ..runs.text_start import start
-
-    options = {name_of(flag): value for flag, value in given.items() if flag not in FILE_FLAGS}
+def described(given):
+    """Return given options as `runs.start` takes them: variants in a dict, and the dtype."""
+    options = {name: value for name, value in given.items() if name not in CHOICES}
     dtype = options.pop("float64", "float32")
-    variants = {option: options.pop(option) for option in CHOICES if option in options}
-    if "vocab_size" in options:
-        options["vocabulary"] = options.pop("vocab_size")
-    files = {name: getattr(args, name) for name in FILES}
-    return start(folder, files, dtype=dtype, variants=variants, **options)
+    variants = {name: value for name, value in given.items() if name in CHOICES}
+    return options | dict(dtype=dtype, variants=variants)
 
 
-def new_words_run(folder, args, given):
+def new_symbol_run(folder, args, given):
+    """Return (a new run on a toy task, [])."""
+    from ..runs.start import start_symbols
+
+    return start_symbols(folder, args.task, **described(given))
+
+
+def new_pair_run(folder, args, given):
+    """Return (a new run on sentence pairs, notes on the pairs)."""
+    from ..runs.start import start_pairs
+
+    files = {name: given.pop(name, None) for name in FILES}
+    if "vocab_size" in given:
+        given["vocabulary"] = given.pop("vocab_size")
+    return start_pairs(folder, files, **described(given))
+
+
+def new_word_run(folder, args, given):
     """Return (a new run of a language model, notes on its text)."""
-    from ..runs.words_run import start_words
+    from ..runs.start import start_words
 
-    o: dict = {flag: default for flag, _, default, _ in TRAIN_OPTIONS} | WORDS | given
-    config = new_config(args, o, args.vocab_size or 1)
-    config["model"]["max_len"] = o["--max-length"]
-    if args.like:
-        config |= dict(like=args.like)
-        config["model"]["h_kv"] = given.get("--h-kv", o["--h"])
-    wrong = ("--norm", "--positions") if args.like else ("--h-kv",)
-    if found := [flag for flag in wrong if flag in given]:
-        raise UsageError(f"{found[0]} is no option with{'' if args.like else 'out'} --like llama")
-    return start_words(folder, args.text, config, args.vocab_size)
+    wrong = ("norm", "positions") if args.like else ("h_kv",)
+    if found := [name for name in wrong if name in given]:
+        raise UsageError(f"{flag_of(found[0])} is no option with{'' if args.like else 'out'} --like"
+                         " llama")
+    return start_words(folder, given.pop("text", None), **described(given))

@@ -5,67 +5,80 @@ import functools
 import re
 import sys
 import textwrap
+from itertools import chain
 
 from .. import __version__
 from ..checks import one_line
-from . import check, exchange, generate, look, options, train, translate, why
-from .common import nearest
+from . import check, exchange, generate, look, options, train, why
+from .common import UsageError, nearest
 
 START = """first steps:
-  aiayn-np train copy                    # until it copies perfectly, into runs/copy
-  aiayn-np decode runs/copy "3 1 4 1 5"  # what the model makes of a sequence
-  aiayn-np check                         # check every gradient of a whole model
+  aiayn-np train copy                    # it learns to copy, into runs/copy
+  aiayn-np decode runs/copy "3 1 4 1 5"  # what the model writes for it
+  aiayn-np check                         # every gradient of a whole model
 """
 END = """
 `aiayn-np COMMAND --help` shows the options of a command, with examples.
 """
-COMMANDS = [  # name, function, its options, what it does, examples
-    ("train", train.train_command, options.add_train_options,
-     "train a model on a task, on sentence pairs, or on a text", """
+COMMANDS: tuple = (  # group, its commands: name, function, its options, what it does, examples
+    ("train and try", (
+        ("train", train.train_command, options.add_train_options,
+         "train a model on a toy task, on sentence pairs, or on a text", """
   aiayn-np train copy                               # until it copies perfectly, into runs/copy
   aiayn-np train copy --steps 5000 --out runs/copy --resume
   aiayn-np train text --source train.de --target train.en
   aiayn-np train words --text my.txt"""),
-    ("decode", look.decode_command, look.add_decode_options,
-     "print what a trained model makes of sequences", """
+        ("decode", look.decode_command, look.add_decode_options,
+         "print what a trained model writes for sequences or sentences", """
   aiayn-np decode runs/copy "3 1 4 1 5"
-  aiayn-np decode runs/copy "3 1 4 1 5" --beam 4    # by beam search"""),
-    ("attend", look.attend_command, look.add_attend_options,
-     "draw the attention of every layer and head for a sequence", """
-  aiayn-np attend runs/copy "3 1 4 1 5"
-  aiayn-np attend runs/text "Ein kleiner Hund läuft." --out pictures"""),
-    ("why", why.why_command, why.add_why_options,
-     "tell what each written word was made of, and draw it", """
-  aiayn-np why runs/copy "3 1 4 1 5"
-  aiayn-np why runs/copy "3 1 4 1 5" --word 2 --against 4"""),
-    ("trace", look.trace_command, look.add_sequence,
-     "tell what every component does with a sequence, as a table", """
-  aiayn-np trace runs/copy "3 1 4\""""),
-    ("translate", translate.translate_command, translate.add_translate_options,
-     "translate lines of text", """
-  aiayn-np translate runs/text                      # lines that you type
-  aiayn-np translate runs/text test.de --beam 4 --reference test.en"""),
-    ("export", exchange.export_command, exchange.add_export_options,
-     "write a translator as a folder of Hugging Face", """
-  aiayn-np export runs/text folder --to marian"""),
-    ("generate", generate.generate_command, generate.add_generate_options,
-     "let a language model go on with a text", """
+  aiayn-np decode runs/copy "3 1 4 1 5" --beam 4    # by beam search
+  aiayn-np decode runs/text                         # lines that you type
+  aiayn-np decode runs/text --file test.de --beam 4 --reference test.en"""),
+        ("generate", generate.generate_command, generate.add_generate_options,
+         "let a language model go on with a text", """
   aiayn-np generate runs/words "Once upon a time"
   aiayn-np generate gpt2 "Once upon a time"
   aiayn-np generate gpt2 "Once upon a time" --temperature 0.8 --top-k 40 --seed 1"""),
-    ("perplexity", generate.perplexity_command, generate.add_perplexity_options,
-     "how a text surprises a language model", """
+        ("perplexity", generate.perplexity_command, generate.add_perplexity_options,
+         "how a text surprises a language model", """
   aiayn-np perplexity runs/words notes.txt
   aiayn-np perplexity gpt2 notes.txt"""),
-    ("fill", generate.fill_command, generate.add_fill_options,
-     "let a BERT guess the masked words of a text", """
-  aiayn-np fill bert-base-uncased "Paris is the [MASK] of France"
-  aiayn-np fill bert-base-uncased "Paris is the [MASK] of France" --top 3"""),
-    ("check", check.check_command, check.add_check_options,
-     "check every gradient of a whole model, as a table", """
+    )),
+    ("look inside", (
+        ("attend", look.attend_command, look.add_attend_options,
+         "draw the attention of every layer and head for a sequence", """
+  aiayn-np attend runs/copy "3 1 4 1 5"
+  aiayn-np attend runs/text "Ein kleiner Hund läuft." --out pictures"""),
+        ("why", why.why_command, why.add_why_options,
+         "tell what each written word was made of, and draw it", """
+  aiayn-np why runs/copy "3 1 4 1 5"
+  aiayn-np why runs/copy "3 1 4 1 5" --word 2 --against 4"""),
+        ("trace", look.trace_command, look.add_sequence,
+         "tell what every component does with a sequence, as a table", """
+  aiayn-np trace runs/copy "3 1 4\""""),
+        ("check", check.check_command, check.add_check_options,
+         "check every gradient of a whole model, as a table", """
   aiayn-np check
   aiayn-np check --seed 3                           # another model, batch and direction"""),
-]
+    )),
+    ("real models", (
+        ("fill", generate.fill_command, generate.add_fill_options,
+         "let a BERT guess the masked words of a text", """
+  aiayn-np fill bert-base-uncased "Paris is the [MASK] of France"
+  aiayn-np fill bert-base-uncased "Paris is the [MASK] of France" --top 3"""),
+        ("export", exchange.export_command, exchange.add_export_options,
+         "write a translator for Hugging Face transformers", """
+  aiayn-np export runs/text folder --to marian"""),
+    )),
+)
+ALIKE = {"--epochs": "--steps", "--tokens": "--batch-size", "--pairs": "--text"}  # of two tasks
+ALIKE |= {other: flag for flag, other in ALIKE.items()}
+GONE = {  # a command of earlier versions -> what stands in its place
+    "translate": "decode translates as well: aiayn-np decode RUN --file FILE --reference FILE",
+    "import": "every command opens a folder of Hugging Face itself, and aiayn_np.models has"
+              " from_torch",
+    "animate": "aiayn-np explore writes a page on which a trained model runs",
+}
 
 
 class Shape(argparse.RawDescriptionHelpFormatter):
@@ -109,35 +122,69 @@ class Parser(argparse.ArgumentParser):
             words, known = [choice[1]], re.findall(r"[\w-]+", choice[2])
         elif message.startswith("unrecognized arguments"):
             words, known = message.split()[2:], list(self._option_string_actions)
+            for word in words:
+                if ALIKE.get(word) in known:
+                    return f"; here it is {ALIKE[word]}"
         else:
             return ""
         return next(filter(None, (nearest(word, known) for word in words)), "")
 
 
-def parser(more=(), steps=""):
+def parser(more: tuple = (), steps: str = "") -> tuple:
     """Return (the parser of the whole command line, {name: the parser of a command}).
+
+    The parser of `train` has one for each task, by such names as "train copy".
 
     more, steps : commands of another package, in the form of COMMANDS, and its first steps
     """
-    main = Parser(prog="aiayn-np", epilog=START + steps + END,
+    groups = COMMANDS + more
+    main = Parser(prog="aiayn-np", epilog=listing(groups) + START + steps + END,
+                  usage="%(prog)s [-h] [--version] COMMAND ...",
                   description='The Transformer of "Attention Is All You Need" in plain NumPy.')
     main.add_argument("--version", action="version", version=f"aiayn-np {__version__}")
-    commands = main.add_subparsers(required=True, metavar="COMMAND", title="commands")
-    for name, function, add_options, what, examples in (*COMMANDS, *more):
-        one = commands.add_parser(name, help=what, description=what,
-                                  epilog=f"examples:{examples}\n")
-        add_options(one)
+    commands = main.add_subparsers(required=True, metavar="COMMAND", help=argparse.SUPPRESS,
+                                   prog="aiayn-np")
+    for name, function, add_options, what, examples in chain.from_iterable(g for _, g in groups):
+        one = commands.add_parser(name, description=what, epilog=f"examples:{examples}\n")
         one.set_defaults(command=function)
-    return main, commands.choices
+        add_options(one)
+    tasks = {f"{name} {task}": one for name, whole in commands.choices.items()
+             for task, one in below(whole).items()}
+    return main, commands.choices | tasks
 
 
-def parsed(argv=None, more=(), steps=""):
+def below(parser):
+    """Return {name: parser} of the parsers below one, such as those of `train`; {} for others."""
+    found = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+    return found[0].choices if found else {}
+
+
+def listing(groups):
+    """Return the list of all commands in their groups, as it stands in the help."""
+    lines = []
+    for group, commands in groups:
+        lines += [f"{group}:", *(f"  {name:<12}{what}" for name, _, _, what, _ in commands), ""]
+    return "\n".join(lines) + "\n"
+
+
+def parsed(argv: list[str] | None = None, more: tuple = (),
+           steps: str = "") -> argparse.Namespace:
     """Return the options of a command line. Options and sequences may stand in any order.
 
     more, steps : as in `parser`
     """
     words = (sys.argv[1:] if argv is None else argv) or ["--help"]
+    if words[0] in GONE:
+        raise UsageError(f"the command {words[0]} is gone: {GONE[words[0]]}")
     main, commands = parser(more, steps)
-    if words and words[0] in commands:
-        return commands[words[0]].parse_intermixed_args(words[1:])
+    for n in (2, 1):                                                   # `train copy` before `train`
+        if (name := " ".join(words[:n])) in commands and len(words) >= n:
+            if below(commands[name]):
+                break
+            return commands[name].parse_intermixed_args(words[n:], defaults_of(words[:n]))
     return main.parse_args(words)
+
+
+def defaults_of(words):
+    """Return what the words before the options of a command say: the task of `train`."""
+    return argparse.Namespace(**({"task": words[1]} if words[1:] else {}))

@@ -16,15 +16,15 @@ EVERY = 15  # seconds between two lines
 
 
 class Reporter:
-    """Shows the progress of a run: a bar on a terminal, lines elsewhere.
+    """Shows the progress of a training: a bar on a terminal, lines elsewhere.
 
     A toy task gets a line at every validation, text every 15 seconds and at every validation.
     """
 
-    def __init__(self, run):
-        self.bar = progress_bar(run.steps, run.optimizer.t)
-        per_epoch = run.batches.per_epoch if run.task.name in ("text", "words") else None
-        self.log = per_epoch and TextLog(run.steps, per_epoch, run.optimizer.t)
+    def __init__(self, training):
+        steps, done = training.steps, training.optimizer.t
+        self.bar = progress_bar(steps, done)
+        self.log = training.per_epoch and TextLog(steps, training.per_epoch, done)
         self.validation = ""
 
     def __enter__(self):
@@ -48,11 +48,11 @@ class Reporter:
     def line_of(self, p):
         """A line for a step of a toy task with validation, else None. The bar shows every step."""
         if p.measured:
-            which = "all sequences" if p.validation == 1 else "longest sequences"
+            which = "all sequences" if p.solved else "longest sequences"
             self.validation = f"  {which} right {p.validation:.1%}"
         text = f"loss {p.loss:.3f}  tokens right {p.accuracy:.1%}{self.validation}"
         if self.bar is not None:
-            if p.validation == 1:
+            if p.solved:
                 self.bar.total = p.step                                # training ends here
             self.bar.set_postfix_str(text, refresh=False)
         return f"step {p.step:5d}  {p.seconds:6.1f} s  {text}" if p.measured else None

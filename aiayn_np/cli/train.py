@@ -14,12 +14,13 @@ from ..files import made_folder, new_part, parts_in
 from ..training.ranks import launched
 from ..training.threads import blas_threads
 from .common import UsageError, note
-from .options import LATER, given_options, name_of, new_text_run, new_toy_run, new_words_run
+from .options import LATER, flag_of, given_options
 from .progress import Reporter
 from .writing import check_folder, make_writable
 
+SILENT: contextlib.nullcontext = contextlib.nullcontext()  # of the ranks that do not report
 SAVE_EVERY = 120  # seconds between two checkpoints, at most
-FIRST = ("history.csv", "states.npz", "vocabulary.model")  # written before the first checkpoint
+FIRST = ("history.csv", "vocabulary.model")  # written before the first checkpoint
 
 
 def train_command(args: argparse.Namespace) -> int:
@@ -125,7 +126,7 @@ def free_folder(folder):
 
 def trained(run, args):
     """Take the remaining steps, then draw and measure; return the exit code."""
-    started, ranks = time.perf_counter(), run.ranks
+    started, ranks = time.perf_counter(), run.training.ranks
     earlier = run.history[-1].seconds if run.history else 0.0
     if not take_steps(run, earlier, threads=args.threads):
         command = ["aiayn-np", "train", run.task.name, "--out", str(run.folder), "--resume"]
@@ -134,8 +135,9 @@ def trained(run, args):
         return 1
     seconds = round(earlier + time.perf_counter() - started, 2)
     with blas_threads(args.threads):
-        paths, found = [] if ranks.rank else run.draw(), run.finish(seconds)
+        found = run.finish(seconds)
         lines = [] if ranks.rank else list(run.report(found, seconds))
+        paths = [] if ranks.rank else run.draw()
     if ranks.rank == 0:
         print(*lines, sep="\n")
         print(f"\nIn {run.folder}:", ", ".join([*run.files, *(path.name for path in paths)]))
@@ -157,7 +159,7 @@ def shared_run(folder, args, ranks):
         for line in notes:
             note(line)
     run = ranks.first(run)
-    run.ranks = ranks
+    run.training.ranks = ranks
     return run
 
 
@@ -167,26 +169,23 @@ def take_steps(run, earlier=0.0, *, threads=None):
     Ctrl-C lets the step end, then saves. Several ranks take the same steps; rank 0 reports, saves,
     and tells the others when to stop.
     """
-    steps, leads = run.train(threads=threads), run.ranks.rank == 0
+    training, leads = run.training, run.training.ranks.rank == 0
+    steps = training.run(threads=threads)
     if leads:
         make_writable(run.folder)
-    if run.solved or run.optimizer.t >= run.steps:
+    if run.ended:
         return True
-    for line in run.announcement():
+    for line in training.announcement(run.folder):
         if leads:
             note(line)
     if leads:
         run.metrics.unlink(missing_ok=True)                            # they are out of date
     saved = time.perf_counter()
-    shown = Reporter(run) if leads else contextlib.nullcontext()
-    with interruptible(run) as pressed, shown as reporter:
-        if run.optimizer.t == 0:
-            run.keep_state()
+    with interruptible(run) as pressed, Reporter(training) if leads else SILENT as reporter:
         for progress in steps:
-            run.keep_state()
             progress.seconds += earlier
             run.history.append(progress)
-            stop = run.ranks.first(bool(pressed))
+            stop = training.ranks.first(bool(pressed))
             if progress.measured or stop or time.perf_counter() - saved > SAVE_EVERY:
                 run.save()                                             # first: a terminal may close
                 saved = time.perf_counter()
@@ -212,7 +211,7 @@ def interruptible(run):
         pressed.append("Ctrl-C")
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
-    handler = signal.signal(signal.SIGINT, signal.SIG_IGN if run.ranks.rank else interrupt)
+    handler = signal.signal(signal.SIGINT, signal.SIG_IGN if run.training.ranks.rank else interrupt)
     try:
         with np.errstate(all="ignore"):
             yield pressed
@@ -225,8 +224,7 @@ def interruptible(run):
 
 def new_run(folder, args):
     """Return (a new run in a folder without one, notes on its data)."""
-    make = {"text": new_text_run, "words": new_words_run}.get(args.task, new_toy_run)
-    return make(folder, args, given_options(args))
+    return args.start(folder, args, given_options(args))
 
 
 def resumed_run(folder, args):
@@ -237,25 +235,32 @@ def resumed_run(folder, args):
     from ..runs.open import open_run
 
     given = given_options(args)
-    for flag in given:
-        if flag not in LATER:
-            raise UsageError(f"{flag} is fixed by the run in {folder}: not with --resume")
+    for name in given:
+        if name not in LATER:
+            raise UsageError(f"{flag_of(name)} is fixed by the run in {folder}: not with --resume")
     run = open_run(folder)
     if run.task.name != args.task:
         raise UsageError(f"{folder} is a run of the task {run.task.name}, not {args.task}")
     run.load_history()
-    run.config["train"] |= {name_of(flag): value for flag, value in given.items()}
-    notes = run.prepare()
-    if run.optimizer.t and not run.history:
-        notes.append(f"note: {folder} has no history.csv: it begins at step {run.optimizer.t + 1}")
-    if run.config.get("imported") and run.optimizer.t == 0:
-        notes.append(f"{folder} was imported: its training begins with a new Adam, at step 1")
-    done = run.solved or run.optimizer.t >= run.steps
-    if run.optimizer.t > run.steps or (done and run.metrics.exists()):
-        where = "solved" if run.solved else f"at step {run.optimizer.t} of {run.steps} already"
+    run.config["train"] |= given
+    notes = [*run.training.prepare(), *notes_on(run)]
+    if run.optimizer.t > run.training.steps or (run.ended and run.metrics.exists()):
+        where = ("solved" if run.solved else
+                 f"at step {run.optimizer.t} of {run.training.steps} already")
         raise UsageError(f"nothing to do: the run in {folder} is {where}")
     remove_parts(folder)
     return run, notes
+
+
+def notes_on(run):
+    """Yield what the user of a folder must know before its training goes on."""
+    if run.optimizer.t and not run.history:
+        yield (f"note: {run.folder} has no history.csv: it begins at step"
+               f" {run.optimizer.t + 1}")
+    if run.config.get("imported") and run.optimizer.t == 0:
+        yield f"{run.folder} was imported: its training begins with a new Adam, at step 1"
+    if (run.folder / "states.npz").exists():
+        yield f"note: {run.folder / 'states.npz'} is of an earlier version, and of no use any more"
 
 
 def remove_parts(folder, but=None):

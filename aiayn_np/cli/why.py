@@ -29,52 +29,76 @@ def add_why_options(parser):
 
 def why_command(args):
     """Print the shares of each written word and what replacing tells, and draw the shares."""
-    from ..plotting.figures import plot_signed
-    from ..reading import replaced, shares
-
-    run = opened(args.run)
-    src = source_of(run, " ".join(args.symbol))
+    run = opened(args.run, "why")
+    pipeline = run.pipeline()
+    src = source_of(pipeline, " ".join(args.symbol))
     if args.out is not None:
         check_file("--out", args.out, ".png", force=args.force,
                    inputs=[args.run / name for name in run.files])
-    model, task = run.trained(), run.task
-    _, (tgt,), out = run.answered(src)
-    source, target = run.source_tokens(src), task.tokens(tgt)
-    words = task.tokens(out[0])
+    src, tgt, out = pipeline.answered(src)
+    words = pipeline.task.tokens(out[0])
     if args.word is not None and not 1 <= args.word <= len(words):
         raise UsageError(f"--word must be 1 to {len(words)} for what is written here, got"
                          f" {args.word}")
-    against = None if args.against is None else id_of(task, args.against)
+    against = None if args.against is None else id_of(pipeline.task, args.against)
     chosen = range(len(words)) if args.word is None else [args.word - 1]
-    special = {task.bos, task.eos, task.pad}
-    known = min(model.src_embedding.vocab_size, task.vocab_size)
-    others = [i for i in range(known) if i not in special]
-    rows, rng = [], np.random.default_rng(0)
+    other = args.against or "the mean of all words"
+    asked = Asked(pipeline, src[0], tgt[0], out[0], against, other)
     print(LEGEND)
-    for n in chosen:
-        made_of = shares(model, src[0], tgt[: n + 1], token=int(out[0, n]), against=against)
-        lost = replaced(model, src[0], tgt[: n + 1], token=made_of.token, k=OTHERS, others=others,
-                        rng=rng)
-        spoke = [(f"{word!r} in the source", share) for word, share in zip(source, made_of.source)]
-        spoke += [(f"{word!r}, written before", share)
-                  for word, share in zip(target[1:], made_of.target[1:])]
-        print(textwrap.fill(f"{n + 1}. {sentence(words[n], spoke)}", 80,
+    rows = [asked.told(n) for n in chosen]
+    save(asked.figure(rows, [words[n] for n in chosen]), args)
+    return 0
+
+
+class Asked:
+    """A source and the target that a model wrote for it, of which each word is explained.
+
+    src, tgt, out : ids of the source, of what the decoder read, and of what it wrote
+    against, other : the id and the name of the word that was not written; None for the mean
+    """
+
+    def __init__(self, pipeline, src, tgt, out, against, other):
+        self.model, self.task = pipeline.model, pipeline.task
+        self.src, self.tgt, self.out = src, tgt, out
+        self.against, self.other = against, other
+        self.source = pipeline.source_tokens(src[None])
+        self.target, self.words = self.task.tokens(tgt), self.task.tokens(out)
+        known = min(self.model.src_embedding.vocab_size, self.task.vocab_size)
+        special = {self.task.bos, self.task.eos, self.task.pad}
+        self.others = [i for i in range(known) if i not in special]
+        self.rng = np.random.default_rng(0)
+
+    def told(self, n):
+        """Print what word n was made of; return a row of the figure."""
+        from ..reading import replaced, shares
+
+        made_of = shares(self.model, self.src, self.tgt[: n + 1], token=int(self.out[n]),
+                         against=self.against)
+        lost = replaced(self.model, self.src, self.tgt[: n + 1], token=made_of.token, k=OTHERS,
+                        others=self.others, rng=self.rng)
+        spoke = [(f"{word!r} in the source", share)
+                 for word, share in zip(self.source, made_of.source)]
+        spoke += [(f"{word!r}, written before", share)                 # bos stands before word 1
+                  for word, share in zip(self.target[1:], made_of.target[1:])]
+        print(textwrap.fill(f"{n + 1}. {sentence(self.words[n], spoke)}", 80,
                             subsequent_indent="   "))
-        print(f"   Its logit is {made_of.value:.2f} above"
-              f" {'the mean of all words' if against is None else args.against}:")
-        of_source = zip(source, made_of.source, lost.source, lost.source_held)
-        of_target = zip(target, made_of.target, lost.target, lost.target_held)
+        print(f"   Its logit is {made_of.value:.2f} above {self.other}:")
+        of_source = zip(self.source, made_of.source, lost.source, lost.source_held)
+        of_target = zip(self.target, made_of.target, lost.target, lost.target_held)
         print(table([*((f"source {i}", *row) for i, row in enumerate(of_source, 1)),
                      *((f"written {i}", *row) for i, row in enumerate(of_target))],
-                    made_of.biases))                                   # bos stands before word 1
-        earlier = np.append(made_of.target, np.full(len(tgt) - n - 1, np.nan))
-        rows.append([*made_of.source, *earlier, made_of.biases])
-    fig = plot_signed(rows, [words[n] for n in chosen], [*source, *target, "biases"],
-                      value="share", rows="word that is written",
-                      columns="tokens of the source, then what was written before",
-                      title=f"What each word was made of: {task.text(src[0])}")
-    save(fig, args)
-    return 0
+                    made_of.biases))
+        later = np.full(len(self.tgt) - n - 1, np.nan)
+        return [*made_of.source, *made_of.target, *later, made_of.biases]
+
+    def figure(self, rows, words):
+        """Return a Figure of the shares of some words."""
+        from ..plotting.figures import plot_signed
+
+        return plot_signed(rows, words, [*self.source, *self.target, "biases"],
+                           value="share", rows="word that is written",
+                           columns="tokens of the source, then what was written before",
+                           title=f"What each word was made of: {self.task.text(self.src)}")
 
 
 def save(fig, args):

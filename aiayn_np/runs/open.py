@@ -10,14 +10,10 @@ import numpy as np
 
 from ..checks import check_sizes
 from ..files import CheckpointError
-from ..training.tasks import TASKS
-from .checkpoint import load_checkpoint, read_header
+from .checkpoint import read_header
 from .estimates import large, parameter_count
+from .pairs import PairTraining
 from .run import Run
-from .text_run import TextRun
-from .words_run import WordsRun
-
-KINDS = dict.fromkeys(TASKS, Run) | {run.name: run for run in (TextRun, WordsRun)}
 
 TYPES: dict[str, Any] = dict(  # of the values in a config, those that it has
     task_options=dict, model=dict, variants=dict, dtype=str, seed=int, train=dict, digest=str,
@@ -32,9 +28,9 @@ def open_run(folder: str | Path) -> Any:
     """
     path = Path(folder) / "model.npz"
     if is_pretrained(folder):
-        from .pretrained_run import open_pretrained
+        from .loaded import Loaded
 
-        loaded = open_pretrained(folder)
+        loaded = Loaded(folder)
         check_weights(folder, loaded.model.named_parameters())
         return loaded
     if not path.exists():
@@ -45,21 +41,19 @@ def open_run(folder: str | Path) -> Any:
     try:
         check_types(config)
         check_size(config, path.stat().st_size)
-        run = KINDS[config["task"]](folder, config)
+        run = Run(folder, config)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
         raise CheckpointError(f"{path} has no usable config: {error}") from error
-    load_checkpoint(path, run.model, **run.training_state)
-    run.saved = run.optimizer.t
-    for weights in (run.model.named_parameters(), *(state.items() for state in run.recent)):
+    run.load()
+    for weights in (run.model.named_parameters(), *(state.items() for state in
+                                                    run.training.recent)):
         check_weights(path, weights)
-    if run.states:
-        run.states.load(run.optimizer.t)
     return run
 
 
 def check_types(config: dict) -> None:
     """Raise TypeError for a value in a config that is of another type than `train` writes."""
-    types = TYPES | {"files": dict if config["task"] == TextRun.name else (list, NoneType)}
+    types = TYPES | {"files": dict if config["task"] == PairTraining.name else (list, NoneType)}
     for name, kind in types.items():
         if name in config and not isinstance(config[name], kind):
             raise TypeError(f"{name} must not be {config[name]!r}"[:200])

@@ -8,19 +8,19 @@
     measures.py     the record of a step, and the validation loss
     words.py        a text for a language model, its characters as ids, and windows of them
     translation.py  from lines to lines, in batches, greedy or by beam search
-    bleu.py         BLEU and chrF: how close translations come to those of a human
+    bleu.py         BLEU: how close translations come to those of a human
     presets.py      sizes that fit a laptop, and the paper's sizes
     pictures.py     loss and BLEU against steps; the attention of a translation
     columns.py      the columns that a text takes in a terminal
     extra.py        imports the packages that only an extra needs
 
-The run of a training on text is runs/text_run.py. SentencePiece learns the byte-pair encoding, and
+The run of a training on text is runs/pairs.py. SentencePiece learns the byte-pair encoding, and
 sacreBLEU counts BLEU. `pip install -e '.[text]'` installs both; they are loaded when needed.
 
 Public names, by the file that defines them:
 
     batches       Batches, arrays
-    bleu          Score, bleu, check_tokenizer, chrf, tokenizer_for
+    bleu          Score, bleu, check_tokenizer
     columns       flush_left, width
     corpus        Corpus
     extra         extra, install_command

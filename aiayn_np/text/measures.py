@@ -16,7 +16,7 @@ class TextProgress:
     loss : without smoothing, in nats per target token, so that exp(loss) is the perplexity
     tokens : of source and target in the batch          seconds : since the start of the training
     validation_loss : of the model; None between validations
-    averaged_loss, bleu, chrf : of the average of the model's last states; None between validations
+    averaged_loss, bleu : of the average of the model's last states; None between validations
     """
 
     step: int
@@ -27,7 +27,7 @@ class TextProgress:
     validation_loss: float | None = None
     averaged_loss: float | None = None
     bleu: float | None = None
-    chrf: float | None = None
+    solved = False  # no field: a training on text never ends before its last step
 
     @property
     def measured(self) -> bool:
@@ -41,7 +41,7 @@ class TextProgress:
             line += f"; validation loss {self.validation_loss:.3f}, averaged"
             line += f" {self.averaged_loss:.3f}"
         if self.bleu is not None:
-            line += f", BLEU {self.bleu:.2f}, chrF {self.chrf:.2f}"
+            line += f", BLEU {self.bleu:.2f}"
         return line
 
 
@@ -61,6 +61,7 @@ class WordsProgress:
     seconds: float
     validation: float | None = None
     sample = ""  # no field: what the model wrote when it was validated
+    solved = False  # nor this: a training on text never ends before its last step
 
     @property
     def measured(self) -> bool:

@@ -11,13 +11,14 @@ class TextTask:
     """A task from lines of text to lines of text.
 
     vocabulary : Vocabulary          max_length : the most tokens of a sentence in training
+    tokenize : how BLEU splits the targets into words, a name of TOKENIZERS
     """
 
     name = "text"
     pad, bos, eos = PAD, BOS, EOS
 
-    def __init__(self, vocabulary: Vocabulary, max_length: int) -> None:
-        self.vocabulary, self.max_length = vocabulary, max_length
+    def __init__(self, vocabulary: Vocabulary, max_length: int, tokenize: str = "13a") -> None:
+        self.vocabulary, self.max_length, self.tokenize = vocabulary, max_length, tokenize
         self.vocab_size = len(vocabulary)
 
     def source(self, text: str) -> np.ndarray:

@@ -1,7 +1,7 @@
 """Training: batch, forward, loss, backward, rate, step, and again (Sec. 5).
 
-`training_steps` is the one loop. `train` runs it on a toy task, runs/text_run.py on sentence pairs,
-runs/words_run.py on a text.
+`training_steps` is the one loop. `train` runs it on a toy task, runs/pairs.py on sentence pairs and
+on texts.
 """
 
 import copy
@@ -68,6 +68,11 @@ class Progress:
     def measured(self) -> bool:
         """Whether the model was validated after this step."""
         return self.validation is not None
+
+    @property
+    def solved(self) -> bool:
+        """Whether every validation sequence was right, so that training ends."""
+        return self.validation == 1
 
 
 def gradient_of(model: Module, criterion: Any, measure: Callable[[Cache], Any], batch: tuple,

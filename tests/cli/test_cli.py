@@ -17,7 +17,7 @@ from same_run import assert_same_run, with_blank_pictures
 from trained import alignment_scores
 
 from aiayn_course.cli.main import main, parsed
-from aiayn_np import CopyTask, Progress, attention_maps, beam_search, trace
+from aiayn_np import Progress, attention_maps, beam_search, trace
 from aiayn_np.cli.progress import Reporter, shown
 from aiayn_np.cli.train import shared_run
 from aiayn_np.runs.open import open_run
@@ -156,11 +156,11 @@ def test_decode_prints_one_line_for_each_sequence(folder, capsys, monkeypatch):
     lines = lines[:3]
     assert lines[0] == lines[1]
     run = open_run(folder)
-    assert lines[0] == run.task.text(run.decode(run.task.source("3 1"))[0])
+    assert lines[0] == run.task.text(run.pipeline().decode(run.task.source("3 1"))[0])
 
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"3 1\n\n0\n")))
     assert main(["decode", str(folder)]) == 0
-    assert capsys.readouterr().out.splitlines() == lines[1:]
+    assert capsys.readouterr().out.splitlines() == [lines[1], "", lines[2]]
 
 
 @pytest.mark.parametrize("locale", ["ascii", "latin-1", "utf-16"])
@@ -178,8 +178,8 @@ def test_decode_by_beam_search(folder, capsys):
     run = open_run(folder)
     for beam, alpha in ((3, 0.0), (2, 5.0)):
         assert main(["decode", str(folder), "1 2 3", f"--beam={beam}", f"--alpha={alpha}"]) == 0
-        out = beam_search(run.trained(), run.task.source("1 2 3"), **run.ends, beam=beam,
-                          alpha=alpha)
+        out = beam_search(run.trained(), run.task.source("1 2 3"), bos=run.task.bos,
+                          eos=run.task.eos, beam=beam, alpha=alpha)
         assert capsys.readouterr().out == run.task.text(out[0]) + "\n"
     assert main(["decode", str(folder), "1 2 3", "--beam", "0"]) != 0
     assert "beam must be at least 1, got beam=0" in capsys.readouterr().err
@@ -187,7 +187,7 @@ def test_decode_by_beam_search(folder, capsys):
 
 def test_decode_uses_the_average_that_was_validated(folder):
     run = open_run(folder)
-    (state,) = run.recent  # of step 10; the run ended at step 12
+    (state,) = run.training.recent  # of step 10; the run ended at step 12
     for name, value in run.trained().state_dict().items():
         np.testing.assert_array_equal(value, state[name])
     assert not np.array_equal(run.model.src_embedding.E.value, state["src_embedding.E"])
@@ -204,8 +204,8 @@ def test_attend_writes_three_pictures(folder, tmp_path, capsys):
 def test_attention_is_that_of_the_models_own_output(folder):
     run = open_run(folder)
     src = run.task.source("3 1 2")
-    src_tokens, tgt_tokens, maps, masks = run.attention(src)
-    out = run.decode(src)
+    src_tokens, tgt_tokens, maps, masks = run.pipeline().attention(src)
+    out = run.pipeline().decode(src)
     _, cache = run.trained().forward(src, np.concatenate([[[run.task.bos]], out[:, :-1]], axis=1))
     assert src_tokens == ["3", "1", "2", "<eos>"]
     assert tgt_tokens == ["<bos>", *run.task.tokens(out[0, :-1])]
@@ -261,7 +261,7 @@ def test_check_fails_on_a_wrong_gradient(capsys, monkeypatch):
         (["decode", "{tmp}/none", "1"], "none/model.npz: No such file"),
         (["decode", "{run}/model.npz", "1"], "a run is a folder that `train` wrote, or one of"),
         (["generate", "{tmp}/none", "a"], "a run is a folder that `train` wrote, or one of"),
-        (["generate", "{run}", "a"], "must be a language model, such as a GPT-2 or a Llama, got"),
+        (["generate", "{run}", "a"], "must hold a model for generate, got one of reverse"),
         (["decode", "{broken}", "1"], "broken/model.npz is not a readable checkpoint"),
         (["attend", "{run}", "x"], "every symbol must be one of 0 to 3, got 'x'"),
         (["attend", "{run}", "1", "--out", "{tmp}/file/x"], "Not a directory"),
@@ -376,8 +376,8 @@ def test_without_a_terminal_it_is_a_line_now_and_then(monkeypatch, capsys):
 
 def test_the_live_bar_shows_the_validation_and_ends_full_when_solved(monkeypatch):
     screen = terminal(monkeypatch)
-    run = SimpleNamespace(steps=100, optimizer=SimpleNamespace(t=0), task=CopyTask())
-    with Reporter(run) as reporter:
+    training = SimpleNamespace(steps=100, optimizer=SimpleNamespace(t=0), per_epoch=None)
+    with Reporter(training) as reporter:
         reporter.report(Progress(1, 2.0, 0.5, 0.1, 1.0, validation=0.25))
         reporter.report(Progress(2, 1.0, 0.75, 0.1, 2.0))
         reporter.bar.refresh()
@@ -385,14 +385,14 @@ def test_the_live_bar_shows_the_validation_and_ends_full_when_solved(monkeypatch
         assert "step     1" not in screen.getvalue()                   # no lines beside the bar
         reporter.report(Progress(3, 1.0, 0.75, 0.1, 2.0, validation=1.0))
         assert reporter.bar.total == reporter.bar.n == 3
-    run.optimizer.t = 40
-    with Reporter(run) as reporter:
+    training.optimizer.t = 40
+    with Reporter(training) as reporter:
         assert reporter.bar.n == 40                                    # of the steps taken earlier
 
 
 def test_a_run_has_the_ranks_that_train_it(tmp_path):
     args, ranks = parsed(["train", "copy", *TINY]), Alone()
-    assert shared_run(tmp_path, args, ranks).ranks is ranks
+    assert shared_run(tmp_path, args, ranks).training.ranks is ranks
 
 
 def test_a_sequence_longer_than_those_of_the_training_gets_a_note(folder, capsys):

@@ -8,10 +8,10 @@ import pytest
 
 from aiayn_course.cli.main import COMMANDS as COURSE
 from aiayn_course.cli.main import main, parsed, parser
-from aiayn_np.cli.options import NOT_FOR, RARE
 from aiayn_np.cli.parser import COMMANDS as PAPER
+from aiayn_np.cli.parser import GONE
 
-COMMANDS = (*PAPER, *COURSE)
+COMMANDS = [command for _, commands in PAPER + COURSE for command in commands]
 NAMES = [name for name, *_ in COMMANDS]
 EXAMPLES = [shlex.split(line, comments=True)[1:]
             for *_, examples in COMMANDS for line in examples.strip().splitlines()]
@@ -30,12 +30,14 @@ def pieces(words, parser):
 def test_options_and_sequences_stand_in_any_order(words):
     """All orders of the pieces that keep the order of the sequences."""
     name, *rest = words
+    if name == "train":
+        name, rest = " ".join(words[:2]), words[2:]
     parts = pieces(rest, parser()[1][name])
     positional = [part for part in parts if not part[0].startswith("--")]
     orders = {tuple(map(tuple, order)) for order in itertools.permutations(parts)
               if [part for part in order if part in positional] == positional}
     for order in orders:
-        assert parsed([name, *itertools.chain(*order)]) == parsed(words), order
+        assert parsed([*name.split(), *itertools.chain(*order)]) == parsed(words), order
 
 
 def help_of(words, capsys):
@@ -56,7 +58,7 @@ def test_every_command_has_examples_of_its_own(name, capsys, monkeypatch):
 
 def test_the_help_of_all_names_every_command(capsys):
     text = help_of([], capsys)
-    assert all(re.search(rf"^    {name}\s", text, re.M) for name in NAMES)
+    assert all(re.search(rf"^  {name}\s", text, re.M) for name in NAMES)
     assert "aiayn-np train copy" in text
 
 
@@ -74,29 +76,52 @@ def test_in_a_narrow_terminal_text_and_examples_go_on_in_the_next_line(name, cap
     assert shell[0] == shell[1] != []
 
 
-@pytest.mark.parametrize("task", NOT_FOR)
-def test_an_option_of_another_task_is_refused_with_the_one_to_take(task, capsys):
-    instead = {"text": {"--steps": "--epochs", "--batch-size": "--tokens"}}
-    others = {"--epochs": "--steps", "--tokens": "--batch-size"}
-    for flag, other in instead.get(task, others).items():
-        assert main(["train", task, flag, "5"]) == 2
-        assert f"{flag} is no option of the task {task}; it has {other}" in capsys.readouterr().err
-    foreign = ["--symbols", "5"] if task == "text" else ["--preset", "tiny"]
-    assert main(["train", task, *foreign]) == 2
-    assert re.search(r"; it is for (text|copy, reverse, sort)\n", capsys.readouterr().err)
+def test_every_task_of_train_lists_its_own_options_alone(capsys):
+    """What the help of a task lists is what it takes, and nothing of another task."""
+    others = {"copy": ["--epochs", "--tokens", "--vocab-size", "--preset", "--text", "--like"],
+              "text": ["--steps", "--batch-size", "--symbols", "--text", "--h-kv"],
+              "words": ["--epochs", "--tokens", "--symbols", "--attention", "--pairs"]}
+    for task, flags in others.items():
+        known, text = parser()[1][f"train {task}"]._option_string_actions, help_of(
+            ["train", task], capsys)
+        for flag in flags:
+            assert flag not in known
+            assert not re.search(rf"^  {flag}\b", text, re.M)
+            with pytest.raises(SystemExit) as caught:
+                main(["train", task, flag, "5"])
+            assert caught.value.code == 2
+            assert f"unrecognized arguments: {flag} 5" in capsys.readouterr().err
 
 
-def test_the_help_says_which_task_has_no_such_option(capsys):
-    text = " ".join(help_of(["train"], capsys).split())
-    assert "the most steps to take (default: 4000; text has --epochs)" in text
-    assert "number of different symbols (default: 10; not for text and words)" in text
+@pytest.mark.parametrize(("task", "flag", "here"), [
+    ("copy", "--epochs", "--steps"), ("words", "--tokens", "--batch-size"),
+    ("text", "--batch-size", "--tokens"), ("text", "--text", "--pairs"),
+])
+def test_an_option_of_another_task_is_told_with_the_one_to_take(task, flag, here, capsys):
+    with pytest.raises(SystemExit):
+        main(["train", task, flag, "5"])
+    assert f"unrecognized arguments: {flag} 5; here it is {here} " in capsys.readouterr().err
 
 
 def test_options_that_are_rarely_needed_come_last(capsys):
-    """They stand behind those of the task, the model and text."""
-    text = help_of(["train"], capsys)
-    assert all(text.index(f"  {flag} ") > text.index("  --epochs ") for flag, *_ in RARE)
-    assert text.index("  --steps ") < text.index("  --N ") < text.index("  --pairs ")
+    text = help_of(["train", "text"], capsys)
+    assert text.index("--pairs ") < text.index("--epochs ") < text.index("--N ") < text.index(
+        "--eps-ls ")
+
+
+def test_there_are_at_most_16_commands_in_four_groups(capsys):
+    text = help_of([], capsys)
+    places = [text.index(f"{group}:") for group in ("train and try", "look inside", "real models",
+                                                    "course")]
+    assert places == sorted(places)
+    assert len(NAMES) <= 16
+
+
+@pytest.mark.parametrize("name", GONE)
+def test_a_command_that_is_gone_says_what_stands_in_its_place(name, capsys):
+    assert name not in NAMES
+    assert main([name, "x"]) == 2
+    assert capsys.readouterr().err == f"aiayn-np: error: the command {name} is gone: {GONE[name]}\n"
 
 
 @pytest.mark.parametrize(("words", "messages"), [

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="pipes, limits and lo
     (["decode", "RUN", "1 2", "--beam", "2", "--alpha", "1e308"], "alpha must lie in [0, 100)"),
     (["decode", "RUN", "1 2", "--beam", "0"], "beam must be at least 1"),
     (["decode", "RUN", "--beam", "-1"], "beam must be at least 1"),    # nothing is typed
-    (["translate", "RUN", "--alpha", "nan"], "alpha must lie in [0, 100), got alpha=nan"),
+    (["decode", "RUN", "--alpha", "nan"], "alpha must lie in [0, 100), got alpha=nan"),
     (["train", "copy", "--d-model", "9" * 400, "--out", "OUT"], "d_model must be at most"),
     (["train", "copy", "--d-model", "9" * 40, "--out", "OUT"], "d_model must be at most"),
     (["train", "copy", "--d-model", "9" * 12, "--out", "OUT"], "needs about"),

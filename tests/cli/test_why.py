@@ -49,7 +49,7 @@ def test_it_prints_the_shares_and_draws_them(folder, capsys):
     assert sizes == sorted(sizes, reverse=True)
     assert rows[-1][0] == "biases"
     assert max(map(len, out.splitlines()[:-1])) <= 80
-    assert out.count("word  ") == len(run.decode(src)[0])
+    assert out.count("word  ") == len(run.pipeline().decode(src)[0])
 
 
 def test_the_columns_are_the_share_and_what_replacing_changes():

@@ -7,7 +7,6 @@ import numpy as np
 from aiayn_np.runs.checkpoint import read_checkpoint
 from aiayn_np.runs.open import open_run
 from aiayn_np.runs.run import Run
-from aiayn_np.runs.text_run import TextRun
 
 TINY = ["--N", "1", "--d-model", "8", "--d-ff", "8", "--h", "2", "--batch-size", "4"]
 
@@ -35,7 +34,6 @@ def assert_same_run(folder, other):
 def without_pictures(patch):
     """Drawing takes most of the time of a short run; where it is not the point, leave it out."""
     patch.setattr(Run, "draw", lambda self: [])
-    patch.setattr(TextRun, "draw", lambda self: [])
 
 
 def with_blank_pictures(patch):

@@ -127,12 +127,12 @@ def trained_there(folder, ranks):
 def losses_here(folder, steps):
     """The same with NumPy, and the model after it."""
     run = open_run(folder)
-    run.prepare()
+    run.training.prepare()
     train, adam = run.config["train"], Adam(run.model)
     criterion = LabelSmoothedCrossEntropy(train["eps_ls"], pad=run.task.pad)
     losses = []
     for step in range(1, steps + 1):
-        src, tgt_in, tgt_out = run.batch(step)
+        src, tgt_in, tgt_out = run.training.batch(step)
         logits, cache = run.model.forward(src, tgt_in)
         loss, loss_cache = criterion.forward(logits, targets=tgt_out)
         run.model.zero_grad()

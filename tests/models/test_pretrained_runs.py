@@ -202,7 +202,7 @@ def test_gpt2_generates_and_measures(gpt2, tmp_path, capsys, blank_pictures):
         "gpt2_the_cat_attention_layer_1.png"]
     assert main(["decode", str(gpt2), "the cat"]) == 2
     assert main(["fill", str(gpt2), "the cat"]) == 2
-    assert "must be a BERT" in capsys.readouterr().err
+    assert "must hold a model for fill, got one of gpt2" in capsys.readouterr().err
 
 
 def test_trace_of_a_gpt2_has_every_next_token_as_its_target(gpt2, capsys):
@@ -244,13 +244,13 @@ def test_bert_fills_masks(bert, capsys, blank_pictures):
 
 def test_trace_of_a_bert_asks_for_the_masks_alone(bert):
     run = open_run(bert)
-    src, _, targets = run.example(run.task.source("Paris is the [MASK] of [MASK]"))
+    src, _, targets = run.pipeline().example(run.task.source("Paris is the [MASK] of [MASK]"))
     masks = src == 4
     logits = run.loaded.logits(src)
     logits[..., 4] = -np.inf
     np.testing.assert_array_equal(targets[masks], logits.argmax(axis=-1)[masks])
-    assert (targets[~masks] == run.trace_loss.pad).all()
-    src, _, targets = run.example(run.task.source("Paris is"))
+    assert (targets[~masks] == run.pipeline().loss.pad).all()
+    src, _, targets = run.pipeline().example(run.task.source("Paris is"))
     np.testing.assert_array_equal(src, targets)
 
 
@@ -270,12 +270,10 @@ def test_ids_do_where_there_is_no_tokenizer(capsys):
     assert main(["generate", str(GOLDEN / "gpt2"), "3 7", "--steps", "3"]) == 0
 
 
-def test_what_needs_a_tokenizer_says_so(tmp_path, capsys):
-    (tmp_path / "lines").write_text("3 7\n")
-    for family, hint in [("marian", "has no tokenizer: use aiayn-np decode, with ids"),
-                         ("gpt2", "is for aiayn-np generate"), ("bert", "is for aiayn-np fill")]:
-        assert main(["translate", str(GOLDEN / family), str(tmp_path / "lines")]) == 2
-        assert hint in capsys.readouterr().err
+def test_a_command_that_is_not_for_a_real_model_says_so(capsys):
+    for family, use in [("gpt2", "generate, perplexity"), ("bert", "fill, attend")]:
+        assert main(["decode", str(GOLDEN / family), "3 7"]) == 2
+        assert f"got one of {family}, which is for aiayn-np {use}" in capsys.readouterr().err
 
 
 def test_a_folder_of_another_family_is_refused(tmp_path):

@@ -8,7 +8,6 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -19,11 +18,12 @@ from aiayn_course.cli.main import main
 from aiayn_np import CheckpointError, Transformer, load_checkpoint, save_checkpoint
 from aiayn_np.cli import train
 from aiayn_np.cli.train import free_folder
+from aiayn_np.runs.history import csv_of, digest_of, read_history
 from aiayn_np.runs.open import open_run
-from aiayn_np.runs.text_run import TextRun
 from aiayn_np.structure import structure
 from aiayn_np.text.measures import TextProgress
 from aiayn_np.training import loop
+from aiayn_np.training.loop import Progress
 from aiayn_np.variants.choices import CHOICES, keywords
 
 
@@ -74,12 +74,12 @@ def test_an_unfinished_file_stays_where_a_resumed_run_is_refused(copied, capsys)
 def test_what_the_user_put_into_a_new_folder_stays_when_its_training_fails(
     tmp_path, monkeypatch, capsys
 ):
-    def put(run):
-        (run.folder / "thesis.txt").write_bytes(b"work")
+    def put(training, folder):
+        (folder / "thesis.txt").write_bytes(b"work")
         raise KeyboardInterrupt
 
     out = tmp_path / "proj"
-    monkeypatch.setattr("aiayn_np.runs.run.Run.announcement", put)
+    monkeypatch.setattr("aiayn_np.runs.symbols.SymbolTraining.announcement", put)
     assert main(["train", "copy", *TINY, "--out", str(out)]) == 1
     assert os.listdir(out) == ["thesis.txt"]
     (tmp_path / "empty").mkdir()
@@ -175,7 +175,7 @@ def test_of_two_trainings_in_one_folder_the_later_to_save_ends(copied, capsys, m
     err = capsys.readouterr().err.splitlines()[-1]
     assert "model.npz must be as this training left it, at step 2, but it is at step 7" in err
     assert open_run(copied).optimizer.t == 7
-    assert (copied / "history.csv").read_bytes() == other[0].history_csv()
+    assert (copied / "history.csv").read_bytes() == csv_of(other[0].history, Progress)
 
 
 def test_a_killed_training_is_told_where_the_next_free_name_is_taken(tmp_path, capsys):
@@ -200,7 +200,7 @@ def test_two_commands_at_once_write_two_runs(tmp_path):
 
 @pytest.mark.slow
 def test_the_vocabulary_of_another_run_is_refused(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("aiayn_np.runs.text_run.TextRun.draw", lambda self: [])
+    monkeypatch.setattr("aiayn_np.runs.pairs.PairTraining.draw", lambda self: [])
     runs = [tmp_path / "a", tmp_path / "b"]
     for run, n in zip(runs, (100, 150)):
         assert main([*options(tmp_path, n), "--epochs", "0.1", "--out", str(run)]) == 0
@@ -208,7 +208,7 @@ def test_the_vocabulary_of_another_run_is_refused(tmp_path, capsys, monkeypatch)
     assert other != (runs[0] / "vocabulary.model").read_bytes()
     (runs[0] / "vocabulary.model").write_bytes(other)
     capsys.readouterr()
-    for argv in (["translate", str(runs[0])], ["train", "text", "--resume", "--out", str(runs[0])]):
+    for argv in (["decode", str(runs[0])], ["train", "text", "--resume", "--out", str(runs[0])]):
         assert main(argv) == 2
         assert "vocabulary.model is not the vocabulary of this run" in capsys.readouterr().err
 
@@ -373,19 +373,16 @@ def test_no_variant_is_too_large_for_its_own_file(option, tmp_path, no_pictures)
 @pytest.mark.slow
 def test_a_history_is_written_again_as_it_was(tmp_path):
     """What is counted stays a whole number: a resumed run has the file of one that is not."""
-    run = TextRun.__new__(TextRun)
-    run.folder, run.optimizer, run.config = tmp_path, SimpleNamespace(t=2), {}
-    run.history = [TextProgress(1, 0.1, 123, 1e-4, 0.5),
-                   TextProgress(2, 1 / 3, 45, 2e-4, 1.5, 0.1, 0.2, 9.9, 8.8)]
-    written = run.history_csv()
-    (tmp_path / "history.csv").write_bytes(written)
-    before, run.history = run.history, []
-    run.load_history()
-    assert run.history == before
-    assert run.history_csv() == written
-    (tmp_path / "history.csv").write_bytes(written.replace(b"123", b"inf"))
+    path, history = tmp_path / "history.csv", [
+        TextProgress(1, 0.1, 123, 1e-4, 0.5), TextProgress(2, 1 / 3, 45, 2e-4, 1.5, 0.1, 0.2, 9.9)]
+    written = csv_of(history, TextProgress)
+    path.write_bytes(written)
+    again = read_history(path, TextProgress, 2, digest_of(history))
+    assert again == history
+    assert csv_of(again, TextProgress) == written
+    path.write_bytes(written.replace(b"123", b"inf"))
     with pytest.raises(CheckpointError, match=r"history\.csv is not readable"):
-        run.load_history()
+        read_history(path, TextProgress, 2, None)
 
 
 @pytest.mark.slow

@@ -22,8 +22,8 @@ from aiayn_np.module import leaves
 from aiayn_np.runs import estimates
 from aiayn_np.runs.checkpoint import read_checkpoint
 from aiayn_np.runs.open import open_run
-from aiayn_np.runs.text_run import TextRun
-from aiayn_np.runs.text_start import start
+from aiayn_np.runs.pairs import PairTraining
+from aiayn_np.runs.start import start_pairs
 from aiayn_np.training.threads import VARIABLES
 
 FILES = ["history.csv", "metrics.json", "model.npz", "vocabulary.model"]
@@ -45,9 +45,9 @@ def folder(tmp_path_factory):
 def plain(monkeypatch):
     """Only what training leaves: no pictures, and no measurements before it and at its end."""
     without_pictures(monkeypatch)
-    monkeypatch.setattr("aiayn_np.runs.text_run.TextRun.announcement", lambda run: [])
-    monkeypatch.setattr(TextRun, "finish", lambda self, seconds: {})
-    monkeypatch.setattr(TextRun, "report", lambda self, found, seconds: [])
+    monkeypatch.setattr("aiayn_np.runs.pairs.PairTraining.announcement", lambda *_: [])
+    monkeypatch.setattr(PairTraining, "finish", lambda self, history: ({}, {}))
+    monkeypatch.setattr(PairTraining, "report", lambda *_: [])
 
 
 def test_a_run_leaves_all_its_files_and_numbers(folder):
@@ -55,7 +55,7 @@ def test_a_run_leaves_all_its_files_and_numbers(folder):
     metrics = json.loads((folder / "metrics.json").read_text())
     run = open_run(folder)
     run.load_history()
-    assert isinstance(run, TextRun)
+    assert isinstance(run.training, PairTraining)
     assert len(run.history) == metrics["steps"] == run.optimizer.t
     assert metrics["pairs"] + metrics["validation_pairs"] <= 150
     assert metrics["tokens"] == sum(p.tokens for p in run.history)
@@ -67,8 +67,9 @@ def test_a_run_leaves_all_its_files_and_numbers(folder):
 def test_the_steps_have_their_threads(plain, tmp_path, monkeypatch):
     for name in VARIABLES:
         monkeypatch.delenv(name, raising=False)
-    seen, batch = [], TextRun.batch
-    monkeypatch.setattr(TextRun, "batch", lambda run, step: seen.append(now()) or batch(run, step))
+    seen, batch = [], PairTraining.batch
+    monkeypatch.setattr(PairTraining, "batch",
+                        lambda self, step: seen.append(now()) or batch(self, step))
     with threadpool_limits(2, user_api="blas"):
         allowed = now()
         for name, more in (("one", []), ("two", ["--threads", "2"])):
@@ -81,11 +82,11 @@ def test_the_steps_have_their_threads(plain, tmp_path, monkeypatch):
 def test_losses_are_those_of_the_states_they_are_named_after(folder):
     run = open_run(folder)
     run.load_history()
-    run.prepare()
+    run.training.prepare()
     losses = []
     for model in (run.model, run.trained()):
         nats = count = 0
-        for source, target in ((run.task.source(a), run.task.source(b)) for a, b in run.validation):
+        for source, target in (map(run.task.source, pair) for pair in run.training.validation):
             logits = model(source, np.concatenate([[[run.task.bos]], target[:, :-1]], axis=1))
             log_p = logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True))
             nats -= np.take_along_axis(log_p, target[..., None], axis=-1).sum()
@@ -98,7 +99,7 @@ def test_losses_are_those_of_the_states_they_are_named_after(folder):
 
 def test_translate_keeps_lines_in_order_and_counts_bleu(folder, tmp_path, capsys, monkeypatch):
     source, target = write(tmp_path, [*sentences(5, seed=9), ("", ""), ("neun", "nine")])
-    assert main(["translate", str(folder), str(source), "--reference", str(target)]) == 0
+    assert main(["decode", str(folder), "--file", str(source), "--reference", str(target)]) == 0
     out, err = capsys.readouterr()
     assert len(out.splitlines()) == 7
     assert out.splitlines()[5] == ""
@@ -106,39 +107,39 @@ def test_translate_keeps_lines_in_order_and_counts_bleu(folder, tmp_path, capsys
     assert "nrefs:1" in err
     stdin = io.TextIOWrapper(io.BytesIO(source.read_bytes()))
     monkeypatch.setattr(sys, "stdin", stdin)
-    assert main(["translate", str(folder)]) == 0
+    assert main(["decode", str(folder)]) == 0
     assert capsys.readouterr().out == out
-    assert main(["translate", str(folder), str(source), "--beam", "2"]) == 0
+    assert main(["decode", str(folder), "--file", str(source), "--beam", "2"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 7
 
 
 def test_bleu_is_that_of_the_translations_by_the_references(folder, tmp_path, capsys, monkeypatch):
     """The translation has every word right and is too short, so that BLEU is its penalty."""
     source, target = write(tmp_path, [("eins", "one two three four five")])
-    monkeypatch.setattr("aiayn_np.text.translation.translate",
+    monkeypatch.setattr("aiayn_np.runs.pipeline.translate",
                         lambda *_, **__: ["one two three four"])
-    assert main(["translate", str(folder), str(source), "--reference", str(target)]) == 0
+    assert main(["decode", str(folder), "--file", str(source), "--reference", str(target)]) == 0
     assert capsys.readouterr().err.startswith(f"BLEU {100 * np.exp(1 - 5 / 4):.2f} ")
 
 
 def test_an_empty_file_gives_an_empty_file(folder, tmp_path, capsys):
     (tmp_path / "empty").touch()
-    assert main(["translate", str(folder), str(tmp_path / "empty")]) == 0
+    assert main(["decode", str(folder), "--file", str(tmp_path / "empty")]) == 0
     assert capsys.readouterr().out == ""
 
 
 def test_translate_cuts_long_lines_and_names_them(folder, capsys, monkeypatch):
     stdin = io.TextIOWrapper(io.BytesIO(b"eins\n" + b"zwei " * 300))
     monkeypatch.setattr(sys, "stdin", stdin)
-    assert main(["translate", str(folder)]) == 0
+    assert main(["decode", str(folder)]) == 0
     assert "warning: line 2 is cut: the model takes 256 tokens" in capsys.readouterr().err
 
 
 def test_attention_is_that_of_the_last_layer_while_translating(folder):
     run = open_run(folder)
     src = run.task.source("eins zwei")
-    source, written, weights, allowed = run.translation_attention(src)
-    out = run.decode(src)[0]
+    source, written, weights, allowed = run.pipeline().translation_attention(src)
+    out = run.pipeline().decode(src)[0]
     assert written == run.task.tokens(out)
     assert source == run.task.tokens(src[0])
     tgt_in = np.concatenate([[run.task.bos], out[:-1]])[None]
@@ -169,7 +170,7 @@ def test_ctrl_c_leaves_a_run_that_resumes_to_the_same_one(folder, tmp_path, monk
     """It is pressed once in the middle of an epoch, in a run of two shares."""
     argv = [*options(tmp_path), "--epochs", "1.5", "--accumulate", "2", "--seed", "3"]
     assert main([*argv, "--out", str(tmp_path / "whole")]) == 0
-    train = TextRun.train
+    train = PairTraining.run
 
     def press(self, **options):
         for progress in train(self, **options):
@@ -177,29 +178,27 @@ def test_ctrl_c_leaves_a_run_that_resumes_to_the_same_one(folder, tmp_path, monk
                 os.kill(os.getpid(), signal.SIGINT)
             yield progress
 
-    monkeypatch.setattr(TextRun, "train", press)
+    monkeypatch.setattr(PairTraining, "run", press)
     out = tmp_path / "part"
     assert main([*argv, "--out", str(out)]) == 1
     assert open_run(out).optimizer.t == 3
-    monkeypatch.setattr(TextRun, "train", train)
+    monkeypatch.setattr(PairTraining, "run", train)
     assert main(["train", "text", "--out", str(out), "--resume"]) == 0
     assert_same_run(out, tmp_path / "whole")
 
 
 @pytest.mark.parametrize(("argv", "message"), [
     (["train", "text"], "sentence pairs must be given by --pairs, or by --source and --target"),
-    (["train", "text", "--symbols", "4"], "--symbols is no option of the task text"),
-    (["train", "copy", "--preset", "tiny"], "--preset is no option of the task copy"),
     (["train", "text", "--resume"], "runs/text/model.npz: No such file"),
     (["train", "text", "--out", "RUN"], "RUN holds a run already"),
     (["train", "text", "--out", "RUN", "--resume"], "nothing to do"),
     (["train", "text", "--out", "RUN", "--resume", "--N", "3"], "--N is fixed by the run"),
     (["train", "text", "--out", "RUN", "--resume", "--pairs", "x"], "--pairs is fixed by the run"),
     (["train", "text", "--pairs", "NOWHERE/x", "--out", "NOWHERE/r"], "x: No such file"),
-    (["translate", "NOWHERE"], "No such file"),
-    (["translate", "RUN", "NOWHERE"], "No such file"),
-    (["translate", "RUN", "LATIN"], "latin, line 1: text must be UTF-8"),
-    (["translate", "RUN", "RUN/history.csv", "--reference", "RUN/metrics.json"],
+    (["decode", "NOWHERE"], "No such file"),
+    (["decode", "RUN", "--file", "NOWHERE"], "No such file"),
+    (["decode", "RUN", "--file", "LATIN"], "latin, line 1: text must be UTF-8"),
+    (["decode", "RUN", "--file", "RUN/history.csv", "--reference", "RUN/metrics.json"],
      "--reference must have as many lines as"),
     (["train", "text", "--pairs", "PAIRS", "--out", "NOWHERE", "--max-length", "1",
       "--vocab-size", "60"], "there must be pairs of at most 1 tokens for training, got 0"),
@@ -267,7 +266,7 @@ def test_a_training_that_needs_much_of_the_memory_says_so(no_pictures, tmp_path,
 def test_the_parameter_formula_counts_the_model(tmp_path):
     source, target = write(tmp_path, sentences(60))
     sizes = dict(N=2, d_model=12, d_ff=20, h=3)
-    run, _ = start(tmp_path / "r", dict(source=source, target=target), vocabulary=60, **sizes)
+    run, _ = start_pairs(tmp_path / "r", dict(source=source, target=target), vocabulary=60, **sizes)
     count = sum(p.value.size for p in run.model.parameters())
     assert estimates.parameter_count(60, **sizes) == count
     assert estimates.training_bytes(60, 0, **sizes) == 4 * estimates.COPIES * count
@@ -279,18 +278,18 @@ def test_the_parameter_formula_counts_the_model(tmp_path):
 
 def test_states_are_kept_for_averaging_as_far_apart_as_the_run_says(tmp_path):
     source, target = write(tmp_path, sentences(60))
-    run, _ = start(tmp_path / "r", dict(source=source, target=target), vocabulary=60, d_model=8,
-                   d_ff=8, h=2, N=1, tokens=50, epochs=100)
-    assert run.config["train"]["average_every"] == 100 * run.batches.per_epoch // 70
+    run, _ = start_pairs(tmp_path / "r", dict(source=source, target=target), vocabulary=60,
+                         d_model=8, d_ff=8, h=2, N=1, tokens=50, epochs=100)
+    assert run.config["train"]["average_every"] == 100 * run.training.batches.per_epoch // 70
     run.config["train"]["average_every"] = 3
-    assert run.batches.per_epoch > 4
-    assert [p.step for p in itertools.islice(run.train(), 4)] == [1, 2, 3, 4]
-    assert len(run.recent) == 1
+    assert run.training.batches.per_epoch > 4
+    assert [p.step for p in itertools.islice(run.training.run(), 4)] == [1, 2, 3, 4]
+    assert len(run.training.recent) == 1
 
 
 def test_unknown_options_are_refused(tmp_path):
     with pytest.raises(ValueError, match="got widht"):
-        start(tmp_path, {}, widht=3)
+        start_pairs(tmp_path, {}, widht=3)
 
 
 @POSIX
@@ -336,7 +335,7 @@ def test_pictures_are_drawn_by_training_and_by_attend(tmp_path, capsys):
 def test_it_learns_to_translate_numbers(tmp_path):
     source, target = write(tmp_path, sentences(3000))
     files = dict(source=source, target=target)
-    run, _ = start(tmp_path / "r", files, preset="tiny", vocabulary=60, d_model=64, d_ff=128, N=1,
-                   tokens=500, warmup_steps=100, rate_scale=0.5, epochs=12)
-    run.history = list(run.train())
+    run, _ = start_pairs(tmp_path / "r", files, preset="tiny", vocabulary=60, d_model=64, d_ff=128,
+                         N=1, tokens=500, warmup_steps=100, rate_scale=0.5, epochs=12)
+    run.history = list(run.training.run())
     assert run.history[-1].bleu > 90

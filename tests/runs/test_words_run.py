@@ -16,10 +16,10 @@ from aiayn_np import Softmax
 from aiayn_np.cli.parser import parsed
 from aiayn_np.cli.train import new_run
 from aiayn_np.decoding.generation import GrowingText, perplexity, start_generation
-from aiayn_np.runs import words_run
+from aiayn_np.runs import words
 from aiayn_np.runs.open import open_run
 from aiayn_np.runs.run import Run
-from aiayn_np.runs.words_run import WordsRun
+from aiayn_np.runs.words import WordTraining
 from aiayn_np.text.words import Characters, Pieces, Windows, read_words
 from aiayn_np.training.optimizer import warmup_rate
 from aiayn_np.variants.models import LlamaLayer
@@ -37,7 +37,7 @@ def plain(monkeypatch):
 
 def without_pictures_and_with_short_samples(patch):
     patch.setattr(Run, "draw", lambda self: [])
-    patch.setattr(words_run, "SAMPLE", 5)
+    patch.setattr(words, "SAMPLE", 5)
 
 
 def trained(folder, *options, n=300, text=None):
@@ -75,7 +75,7 @@ def test_a_run_learns_sentences_that_it_has_not_seen(tmp_path, capsys):
     alone = -sum(p * math.log(p) for p in letters)         # knowing how often each comes
     assert nats < 0.6 * alone
     run = open_run(folder)
-    assert isinstance(run, WordsRun)
+    assert isinstance(run.training, WordTraining)
     capsys.readouterr()
     assert main(["generate", str(folder), "the ", "--steps", "60", "--temperature", "0"]) == 0
     out = capsys.readouterr().out
@@ -88,16 +88,16 @@ def test_a_run_learns_sentences_that_it_has_not_seen(tmp_path, capsys):
 def test_metrics_are_those_of_the_held_back_text(folder):
     metrics = json.loads((folder / "metrics.json").read_text())
     run = open_run(folder)
-    run.prepare()
+    run.training.prepare()
     run.load_history()
     text = read_words(run.config["files"])
     assert metrics["characters"] == len(text)
-    assert metrics["held_back"] == len(text) // 10 == len(run.task.text(run.held_out.ids))
-    assert run.task.text([*run.batches.ids, *run.held_out.ids]) == text
-    whole = run.held_out.ids[: len(run.held_out.starts) * 16 + 1]
+    assert metrics["held_back"] == len(text) // 10 == len(run.task.text(run.training.held_out.ids))
+    assert run.task.text([*run.training.batches.ids, *run.training.held_out.ids]) == text
+    whole = run.training.held_out.ids[: len(run.training.held_out.starts) * 16 + 1]
     value, count = perplexity(run.trained(), whole)
     assert count == len(whole) - 1
-    nats = math.log(value) * len(run.held_out.ids) / metrics["held_back"]
+    nats = math.log(value) * len(run.training.held_out.ids) / metrics["held_back"]
     assert metrics["nats_per_character"] == pytest.approx(nats, rel=1e-5)
     assert run.history[-1].validation == pytest.approx(nats, rel=1e-5)
     assert metrics["tokens"] == 40 * 4 * 16
@@ -110,21 +110,22 @@ def test_the_progress_has_a_sample_at_every_validation(tmp_path, capsys):
     assert err.count("it writes: ") == 10
 
 
-def test_a_sample_goes_on_after_the_first_line_that_is_held_back(folder):
+def test_a_sample_goes_on_after_the_first_line_that_is_held_back(folder, monkeypatch):
     run = open_run(folder)
-    run.prepare()
+    run.training.prepare()
     text = read_words(run.config["files"])
     line = text[len(text) - len(text) // 10 :].partition("\n")[0] + "\n"
-    assert run.task.text(run.beginning) == line
+    assert run.task.text(run.training.beginning) == line
     seen = []
-    run.written = lambda ids, **_: seen.append(ids) or iter(ids)
-    assert run.sample(3) == line
-    assert seen == [run.beginning]
+    monkeypatch.setattr("aiayn_np.runs.pipeline.WordPipeline.written",
+                        lambda self, ids, **_: seen.append(ids) or iter(ids))
+    assert run.training.sample(3) == line
+    assert seen == [run.training.beginning]
 
 
 def test_a_resumed_run_is_the_same_to_the_bit(folder, options, tmp_path, capsys):
     """The run is stopped by a loss that is not finite, which its generator brings about."""
-    seen, record_of = [], WordsRun.record_of
+    seen, record_of = [], WordTraining.record_of
 
     def stopped(run, s):
         seen.append(s.step)
@@ -136,7 +137,7 @@ def test_a_resumed_run_is_the_same_to_the_bit(folder, options, tmp_path, capsys)
     argv = ["train", "words", "--text", str(text), *SMALL, *options,
             "--out", str(tmp_path / "run")]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(WordsRun, "record_of", stopped)
+        patch.setattr(WordTraining, "record_of", stopped)
         assert main(argv) == 1
     assert seen == [*range(1, 24)]
     assert open_run(tmp_path / "run").optimizer.t == 20
@@ -208,8 +209,6 @@ def test_without_a_file_the_text_is_the_help_of_python(tmp_path, capsys):
     (b"ab", [], "must be longer than a window of max_length=64 tokens, got a part of 0"),
     (b"abc " * 99, ["--max-length", "500"], "must be longer than a window of max_length=500"),
     (b"ab\n\xff\xfe", [], "line 2: text must be UTF-8, got the byte 0xff at 1"),
-    (b"abc " * 999, ["--symbols", "3"], "--symbols is no option of the task words"),
-    (b"abc " * 999, ["--attention", "dot"], "--attention is no option of the task words"),
     (b"abc " * 999, ["--batch-size", "0"], "batch_size must be"),
     (b"abc " * 999, ["--steps", "0"], "steps must be"),
     (b"abc " * 999, ["--accumulate", "0"], "accumulate must be"),
@@ -232,13 +231,11 @@ def test_a_bad_text_is_refused_in_one_line_and_nothing_is_left(content, options,
     (["generate", "{run}", "the café"], "only characters of the training text, got 'é' at 8"),
     (["generate", "{run}", "é the ñ"], "got 'é' at 1 and 1 other unknown ones"),
     (["generate", "{run}", ""], "a text must hold at least one character"),
-    (["decode", "{run}", "the"], "has no source to decode: use aiayn-np generate"),
-    (["translate", "{run}"], "a translator, got a run of words, which is for aiayn-np generate"),
-    (["fill", "{run}", "the"], "got a run of words"),
+    (["decode", "{run}", "the"], "must hold a model for decode, got one of words, which is for"),
     (["export", "{run}", "{tmp}/out", "--to", "marian"], "must be a Transformer, with encoder and"),
+    (["why", "{run}", "the"], "must hold a model for why, got one of words"),
+    (["fill", "{run}", "the"], "must hold a model for fill, got one of words"),
     (["train", "copy", "--out", "{run}", "--resume"], "is a run of the task words, not copy"),
-    (["train", "copy", "--text", "a"], "--text is no option of the task copy"),
-    (["train", "copy", "--vocab-size", "9"], "--vocab-size is no option of the task copy"),
     (["train", "words", "--out", "{run}", "--resume", "--vocab-size", "90"],
      "--vocab-size is fixed by the run"),
 ])
@@ -317,9 +314,9 @@ def test_fifty_steps_have_the_losses_of_pytorch(form, tmp_path):
     argv = ["train", "words", "--text", str(write_grammar(tmp_path / "text.txt", 300)), "--float64",
             "--norm", form, "--steps", "50", "--batch-size", "4", "--out", str(tmp_path)]
     run, _ = new_run(tmp_path, parsed(argv))
-    twin, batches, draw = Twin(run), [], run.batches.draw
-    run.batches.draw = lambda rng: batches.append(draw(rng)) or batches[-1]
-    losses = [(p.loss, twin.step(*batches[-1], p.rate)) for p in run.train()]
+    twin, batches, draw = Twin(run), [], run.training.batches.draw
+    run.training.batches.draw = lambda rng: batches.append(draw(rng)) or batches[-1]
+    losses = [(p.loss, twin.step(*batches[-1], p.rate)) for p in run.training.run()]
     assert len(losses) == 50
     ours, theirs = zip(*losses)
     np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-9)
@@ -359,9 +356,9 @@ def test_a_run_like_llama_resumes_to_the_bit(tmp_path):
     """The moments, the decay and the cosine go on as if nothing had been."""
     once = open_run(trained(tmp_path, *LLAMA))
     (tmp_path / "twice").mkdir()
-    run = WordsRun(tmp_path / "twice", json.loads(json.dumps(once.config)))
-    run.prepare()
-    run.history = [progress for _, progress in zip(range(13), run.train())]
+    run = Run(tmp_path / "twice", json.loads(json.dumps(once.config)))
+    run.training.prepare()
+    run.history = [progress for _, progress in zip(range(13), run.training.run())]
     run.save()
     again = open_run(tmp_path / "twice")
     assert again.optimizer.t == 13
@@ -377,7 +374,6 @@ def test_a_run_like_llama_resumes_to_the_bit(tmp_path):
     (["words", "--h-kv", "2"], "--h-kv is no option without --like llama"),
     (["words", "--like", "llama", "--h", "4", "--h-kv", "3"], "h must be divisible by h_kv"),
     (["words", "--like", "llama", "--h-kv", "0"], "h_kv must be at least 1, got h_kv=0"),
-    (["copy", "--like", "llama"], "--like is no option of the task copy"),
 ])
 def test_options_that_do_not_go_with_llama_are_refused(argv, message, tmp_path, capsys):
     assert main(["train", *argv, "--out", str(tmp_path / "run")]) == 2

@@ -9,7 +9,7 @@ import pytest
 from aiayn_np import Adam, LabelSmoothedCrossEntropy, Transformer, warmup_rate
 from aiayn_np.cli import progress
 from aiayn_np.cli.progress import TextLog
-from aiayn_np.runs.text_run import TextRun, check_options
+from aiayn_np.runs.pairs import PairTraining, check_options
 from aiayn_np.text.batches import Batches
 from aiayn_np.text.measures import TextProgress, loss_on
 from aiayn_np.text.vocabulary import EOS
@@ -26,14 +26,15 @@ def parts(seed, P_drop=0.1):
 
 
 def train_text(model, batches, *, steps, rng, optimizer, recent, accumulate=1):
-    """The training of a TextRun on these parts, which is not measured."""
-    run = TextRun.__new__(TextRun)
-    run.model, run.criterion, run.batches = model, LabelSmoothedCrossEntropy(0.1), batches
-    run.rng, run.optimizer, run.recent, run.task = rng, optimizer, recent, SimpleNamespace(pad=0)
-    run.measure = lambda progress: None
-    run.config = dict(train=dict(epochs=steps / batches.per_epoch, warmup_steps=5, rate_scale=0.5,
-                                 average_every=3, accumulate=accumulate))
-    return run.train()
+    """The training on sentence pairs with these parts, which is not measured."""
+    training = PairTraining.__new__(PairTraining)
+    training.model, training.batches = model, batches
+    training.rng, training.optimizer, training.recent = rng, optimizer, recent
+    training.task = SimpleNamespace(pad=0)
+    training.validate = lambda progress: None
+    training.options = dict(epochs=steps / batches.per_epoch, warmup_steps=5, rate_scale=0.5,
+                            average_every=3, accumulate=accumulate, eps_ls=0.1)
+    return training.run()
 
 
 def test_the_loop_is_forward_loss_backward_rate_step(seed):
@@ -112,9 +113,9 @@ def test_what_is_told_is_the_mean_since_it_was_told_last(monkeypatch):
     assert lines[2] == ("epoch 0.65, step 13: loss 1.200, perplexity 3.3, 500 tokens/s,"
                         " 9 min left")
     now[0] += 1
-    line = told.add(TextProgress(16, 1.6, 3000, 1e-3, now[0], 2.5, 2.25, 30.125, 41.5))
+    line = told.add(TextProgress(16, 1.6, 3000, 1e-3, now[0], 2.5, 2.25, 30.125))
     assert line.startswith("epoch 0.80, step 16: loss 1.500, perplexity 4.5, 692 tokens/s,")
-    assert line.endswith("; validation loss 2.500, averaged 2.250, BLEU 30.12, chrF 41.50")
+    assert line.endswith("; validation loss 2.500, averaged 2.250, BLEU 30.12")
 
 
 @pytest.mark.parametrize(("seconds", "text"), [(5.4, "5 s"), (600, "10 min"), (9000, "2.5 h")])

@@ -6,7 +6,7 @@ from sentences import sentences
 
 from aiayn_np import Transformer
 from aiayn_np.text import translation
-from aiayn_np.text.bleu import Score, bleu, chrf
+from aiayn_np.text.bleu import bleu
 from aiayn_np.text.translation import cut, similar, translate
 from aiayn_np.text.vocabulary import BOS, EOS, Vocabulary
 
@@ -99,7 +99,5 @@ def test_bleu_of_short_lines_says_that_it_is_zero_whatever_they_are():
     short = ["seven one ten", "שלום עולם", "안녕"]
     found = bleu(short, short)
     assert found.score == 0
-    assert str(found).endswith("); no translation has four words, and without them BLEU is 0: see"
-                               " chrF")
-    assert chrf(short, short) == Score("chrF", 100, chrf(short, short).signature)
+    assert str(found).endswith("); no translation has four words, and without them BLEU is 0")
     assert bleu([*short, "one two three four"], [*short, "one two three five"]).note == ""

@@ -5,6 +5,7 @@ import dataclasses
 import json
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from html_pages import data_of
@@ -272,7 +273,8 @@ def test_a_folder_that_is_there_is_refused_before_anything_is_trained(tmp_path, 
 
 def test_what_is_interrupted_makes_no_page_and_leaves_no_folder(tmp_path, monkeypatch, capsys):
     trained = []
-    monkeypatch.setattr(pages, "train_command", lambda args: trained.append(args.task) or 1)
+    monkeypatch.setattr(pages, "parsed", lambda argv: SimpleNamespace(
+        command=lambda args: trained.append(argv[1]) or 1))
     assert main(["lessons", str(tmp_path / "here"), "--pages"]) == 1
     assert trained == ["copy"]
     assert capsys.readouterr().err.endswith("error: interrupted\n")
@@ -284,7 +286,7 @@ def test_the_extra_is_asked_for_before_anything_is_trained(tmp_path, monkeypatch
         raise ImportError(f"{package} is not installed")
 
     monkeypatch.setattr(pages, "extra", missing)
-    monkeypatch.setattr(pages, "train_command", None)
+    monkeypatch.setattr(pages, "parsed", None)
     assert main(["lessons", str(tmp_path / "here"), "--pages"]) == 2
     assert "sentencepiece is not installed" in capsys.readouterr().err
     assert not (tmp_path / "here").exists()

@@ -122,7 +122,7 @@ def test_what_is_typed_is_answered_as_the_command_line_does(page, run):
         ids = row[row > 0]
         text = run.task.text(ids)
         typed(page, text)
-        assert lines(page) == [run.task.text(run.decode(ids[None])[0])]
+        assert lines(page) == [run.task.text(run.pipeline().decode(ids[None])[0])]
     assert page.locator("#source-note").inner_text() == ""
 
 
@@ -137,7 +137,7 @@ def test_each_what_if_of_the_page_is_the_change_in_python(page, run, change, mon
                   " change(changes); }", changes)
     settled(page)
     other = changed(model_of(run), changes)
-    want = greedy_decode(other, ids, **run.ends, keep=False)[0]
+    want = greedy_decode(other, ids, bos=run.task.bos, eos=run.task.eos, keep=False)[0]
     assert lines(page)[1] == run.task.text(want)
     tgt, logits = page.evaluate("[shown(thoughts[1]).tgt, [...shown(thoughts[1]).logits.data]]")
     found = other.forward(ids, np.array([tgt]))[0]
@@ -324,7 +324,7 @@ def test_what_is_wrong_in_an_address_is_left_out_and_said_in_a_line(visit, path)
 def test_a_replaced_token_changes_what_was_typed(visit, path, run):  # noqa: F811
     page = visit(path, "#src=3+1+4&what-if=replace:1:5")               # as a lesson asks for
     settled(page)
-    answers = [run.task.text(run.decode(run.task.source(text))[0]) for text in ("3 1 4", "3 5 4")]
+    answers = run.pipeline().lines(["3 1 4", "3 5 4"])
     assert lines(page) == answers
     assert page.locator("#written .differs").all_inner_texts() == ["5"]
     assert page.locator("#written .changed-name").inner_text() == (

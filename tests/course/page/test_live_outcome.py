@@ -64,7 +64,8 @@ def test_a_right_answer_without_positions_is_luck_and_a_list_shows_it(page, run)
     other = changed(model_of(run), dict(positions=False))
 
     def answer(model, text):
-        return task.text(greedy_decode(model, task.source(text), **run.ends, keep=False)[0])
+        return task.text(greedy_decode(model, task.source(text), bos=task.bos, eos=task.eos,
+                                       keep=False)[0])
 
     texts = (" ".join(digits) for n in (3, 2, 4) for digits in product("012345", repeat=n))
     lucky = next(text for text in texts if text != text[::-1]
@@ -161,7 +162,7 @@ def test_a_muted_head_takes_as_much_of_the_probability_as_is_said(page, run):  #
             break
     shares = []
     for model, tgt in zip([model_of(run), changed(model_of(run), muted)], ids, strict=True):
-        logits, _ = model.forward(np.array([src]), np.array([[run.ends["bos"], *tgt[:place]]]))
+        logits, _ = model.forward(np.array([src]), np.array([[run.task.bos, *tgt[:place]]]))
         row = np.exp(logits[0, place] - logits[0, place].max())
         shares.append(row[ids[0][place]] / row.sum())
     token = run.task.text([ids[0][place]])
@@ -178,8 +179,8 @@ def test_a_muted_head_that_changes_nothing_leads_to_one_that_does(page, run):  #
         typed(page, text)
         heads = [dict(path=kind.format(layer), head=head) for layer in (0, 1) for head in (0, 1)]
         answers = [task.text(greedy_decode(changed(model_of(run), dict(muted=[one])),
-                                           task.source(text), **run.ends, keep=False)[0])
-                   for one in heads]
+                                           task.source(text), bos=task.bos, eos=task.eos,
+                                           keep=False)[0]) for one in heads]
         before = lines(page)[0]
         telling = [one for one, answer in zip(heads, answers, strict=True) if answer != before]
         if len(telling) == len(heads):

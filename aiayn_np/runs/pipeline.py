@@ -1,0 +1,231 @@
+"""A pipeline: a trained model with its task, from a text to what the model makes of it.
+
+A task turns text into ids, and ids into text. Our own runs have pipelines, and real models too.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..decoding.beam import beam_search
+from ..decoding.generation import generate, perplexity
+from ..decoding.greedy import greedy_decode
+from ..plotting.figures import plot_attention, plot_attention_grid, save_figure
+from ..plotting.maps import attention_maps, attention_masks
+from ..text.bleu import Score, bleu
+from ..text.pictures import plot_translation
+from ..text.translation import cut, translate
+from ..training.loss import LabelSmoothedCrossEntropy
+
+KINDS = {  # file name -> the attentions it shows, and what they are called
+    "encoder_self": ("encoder", "self_attention", "Encoder self-attention"),
+    "decoder_self": ("decoder", "self_attention", "Decoder self-attention (masked)"),
+    "cross": ("decoder", "cross_attention", "Encoder-decoder attention"),
+}
+
+
+class Pipeline:
+    """A model and its task, and what the commands need of them.
+
+    model : ready to use            loss : for `trace`; None is the loss of the training
+    """
+
+    uses: tuple[str, ...] = ()  # the commands that work on such a model
+    loss: Any = None
+
+    def __init__(self, task: Any, model: Any) -> None:
+        self.task, self.model = task, model
+
+    def source(self, text: str) -> np.ndarray:
+        """Return the ids (1, T) of a text; raise ValueError if the model has too few positions."""
+        src = self.task.source(text)
+        if src.shape[1] > self.model.max_len:
+            raise ValueError(f"a sequence must have at most {self.model.max_len - 1} tokens for"
+                             f" this run, got {src.shape[1] - 1}")
+        return src
+
+    def source_tokens(self, src: np.ndarray) -> list:
+        """Return a label for each id of one source (1, T)."""
+        return self.task.tokens(src[0])
+
+    def maps(self, *ids: np.ndarray) -> tuple[dict, dict]:
+        """Return (maps, masks) of one row of ids, {name of the attention: array} each."""
+        _, cache = self.model.forward(*ids)
+        return ({name: weights[0] for name, weights in attention_maps(cache).items()},
+                {name: allowed[0] for name, allowed in attention_masks(cache).items()})
+
+
+class SourcePipeline(Pipeline):
+    """A model that reads a source and writes a target."""
+
+    uses: tuple[str, ...] = ("decode", "attend", "why", "trace", "export")
+
+    def decode(self, src: np.ndarray, max_len: int | None = None, *, beam: int = 1,
+               alpha: float = 0.6) -> np.ndarray:
+        """Return output ids for source ids: greedy if `beam` is 1, else by beam search."""
+        ends = dict(bos=self.task.bos, eos=self.task.eos, max_len=max_len)
+        if beam == 1:
+            return greedy_decode(self.model, src, **ends)
+        return beam_search(self.model, src, **ends, beam=beam, alpha=alpha)
+
+    def lines(self, texts: Sequence[str], *, beam: int = 1, alpha: float = 0.6,
+              watch: Callable = iter) -> list[str]:
+        """Return what the model writes for each of some texts; an empty one gives an empty one."""
+        return [self.task.text(self.decode(self.source(text), beam=beam, alpha=alpha)[0])
+                if text.strip() else "" for text in watch(texts)]
+
+    def fitting(self, line: str) -> tuple[str, bool]:
+        """Return (a line as `lines` takes it, whether it was cut)."""
+        return line, False
+
+    def score(self, lines: Sequence[str], references: Sequence[str]) -> Score:
+        """Return the BLEU of what was written for some lines."""
+        return bleu(lines, references)
+
+    def answered(self, src: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Return a batch of one source (1, T), with the model's own output as its target."""
+        out = self.decode(src)
+        return src, np.concatenate([[[self.task.bos]], out[:, :-1]], axis=1), out
+
+    def example(self, src: np.ndarray) -> tuple:
+        """Return a batch of one source (1, T) and its right target."""
+        return self.task.examples_of([src[0, :-1]])
+
+    def attention(self, src: np.ndarray) -> tuple[list, list, dict, dict]:
+        """Return (source tokens, target tokens, maps, masks) of one source (1, T).
+
+        The target is the model's own output.
+        """
+        _, tgt, _ = self.answered(src)
+        return self.source_tokens(src), self.task.tokens(tgt[0]), *self.maps(src, tgt)
+
+    def draw_attention(self, src: np.ndarray, folder: str | Path, prefix: str = "") -> list[Path]:
+        """Save a picture of every layer and head for each kind of attention; return the paths."""
+        src_tokens, tgt_tokens, maps, masks = self.attention(src)
+        paths = []
+        for kind, (stack, attention, title) in KINDS.items():
+            chosen = {n: w for n, w in maps.items() if n.startswith(stack) and attention in n}
+            if chosen:                                                 # it keeps its maps
+                queries = src_tokens if stack == "encoder" else tgt_tokens
+                keys = src_tokens if kind != "decoder_self" else tgt_tokens
+                title = f"{title}, task {self.task.name}: row = reader, column = what it reads"
+                fig = plot_attention_grid(chosen, queries, keys, masks=masks, title=title)
+                paths.append(Path(folder) / f"{prefix}attention_{kind}.png")
+                save_figure(fig, paths[-1], dpi=120)
+        return paths
+
+
+class SentencePipeline(SourcePipeline):
+    """A translator of sentences, with a vocabulary."""
+
+    def lines(self, texts: Sequence[str], **options: Any) -> list[str]:
+        """Return the translations of lines; options : those of `translate`."""
+        if self.task.vocabulary is None:                               # the texts are lists of ids
+            return super().lines(texts, **options)
+        return translate(self.model, self.task.vocabulary, texts, **options)
+
+    def fitting(self, line: str) -> tuple[str, bool]:
+        """Return (a line cut to the model's positions, whether it was cut)."""
+        if self.task.vocabulary is None:
+            return line, False
+        return cut(self.model, self.task.vocabulary, line)
+
+    def score(self, lines: Sequence[str], references: Sequence[str]) -> Score:
+        return bleu(lines, references, tokenize=self.task.tokenize)
+
+    def example(self, src: np.ndarray) -> tuple:
+        """Return a batch of one source (1, T), with the model's own translation as its target."""
+        return self.answered(src)
+
+    def translation_attention(self, src: np.ndarray) -> tuple[list, list, np.ndarray, np.ndarray]:
+        """Return (source tokens, written tokens, weights, mask) of the last layer.
+
+        weights : (h, T_tgt, T_src), of the attention from written tokens to source tokens
+        """
+        _, tgt_in, out = self.answered(src)
+        maps, masks = self.maps(src, tgt_in)
+        last = [name for name in maps if "cross_attention" in name][-1]
+        return self.source_tokens(src), self.task.tokens(out[0]), maps[last], masks[last]
+
+    def draw_attention(self, src: np.ndarray, folder: str | Path, prefix: str = "") -> list[Path]:
+        """Save a picture of the last layer's attention over the source; return [its path]."""
+        source, written, weights, allowed = self.translation_attention(src)
+        layer = len(self.model.decoder.layers)
+        title = (f"Encoder-decoder attention, layer {layer}: row = token that is written next,"
+                 " column = what is looked at for it")
+        path = Path(folder) / f"{prefix}attention_cross.png"
+        fig = plot_translation(weights, written, source, allowed=allowed, title=title)
+        save_figure(fig, path, dpi=120)
+        return [path]
+
+
+class TextPipeline(Pipeline):
+    """A language model, which reads one text and goes on with it."""
+
+    uses: tuple[str, ...] = ("generate", "perplexity", "attend", "trace")
+    loss = LabelSmoothedCrossEntropy(0.0, pad=-1)
+    eos: int | None = None  # the id that ends a text
+
+    def attention(self, src: np.ndarray) -> tuple[list, list, dict, dict]:
+        """Return (tokens, tokens, maps, masks) of one text (1, T)."""
+        return self.source_tokens(src), self.source_tokens(src), *self.maps(src)
+
+    def draw_attention(self, src: np.ndarray, folder: str | Path, prefix: str = "") -> list[Path]:
+        """Save a picture of every head for each layer; return the paths."""
+        tokens, _, maps, masks = self.attention(src)
+        paths = []
+        for layer, (name, weights) in enumerate(maps.items(), 1):
+            title = f"{self.task.name}, layer {layer}: row = reader, column = what it reads"
+            fig = plot_attention(weights, tokens, tokens, allowed=masks[name], title=title)
+            paths.append(Path(folder) / f"{prefix}attention_layer_{layer}.png")
+            save_figure(fig, paths[-1], dpi=120)
+        return paths
+
+    def example(self, src: np.ndarray) -> tuple:
+        """Return (inputs, None, targets) of one text (1, T): the targets are shifted by one."""
+        if src.shape[1] < 2:
+            raise ValueError("a text must hold at least two tokens: each is what should come out"
+                             f" after those before it, got {src.shape[1]}")
+        return src[:, :-1], None, src[:, 1:]
+
+    def written(self, ids: np.ndarray, *, steps: int, **options: Any) -> Iterator[int]:
+        """Yield at most `steps` tokens that the model writes after ids (T,).
+
+        options : those of `generate`
+        """
+        return generate(self.model, ids, steps=steps, eos=self.eos, **options)
+
+    def surprise(self, text: str, watch: Callable = iter) -> str:
+        """Return a line on the perplexity of a text."""
+        value, count = perplexity(self.model, self.task.source(text)[0], watch=watch)
+        return f"perplexity {value:.2f} for each of {count:,} tokens"
+
+
+class WordPipeline(TextPipeline):
+    """A language model of our own, which also writes more tokens than it has positions."""
+
+    def written(self, ids: np.ndarray, *, steps: int, **options: Any) -> Iterator[int]:
+        """Yield `steps` tokens that the model writes after ids (T,); options as in `generate`.
+
+        The model reads the last tokens, at most half of `max_len` of them. When it has no position
+        left, it does so again.
+        """
+        model, text = self.model, list(ids)
+        half = max(1, model.max_len // 2)
+        while steps > 0:
+            near = np.array(text[-half:])
+            for token in generate(model, near, steps=min(steps, model.max_len - len(near)),
+                                  **options):
+                text.append(token)
+                steps -= 1
+                yield token
+
+    def surprise(self, text: str, watch: Callable = iter) -> str:
+        """Return a line on the perplexity of a text, for a token and for a character."""
+        ids = self.task.source(text)[0]
+        value, count = perplexity(self.model, ids, watch=watch)
+        characters = len(text) - len(self.task.text(ids[:1]))          # the first token is given
+        return (f"perplexity {value:.2f} for each of {count:,} tokens,"
+                f" {value ** (count / characters):.2f} for each of {characters:,} characters")
