@@ -6,45 +6,74 @@ new copy of the layer, so nothing is left over from the last call. To change a p
 adapter puts another array in its place, wherever the copy holds it.
 
 An array is a parameter if backward leaves a gradient for it, under one of the usual names. A result
-of forward is an output, and not a cache, if an argument of backward is by name or effect its
-gradient.
+of forward is an output, and not a cache, if an argument of backward is by its name its gradient.
 """
 
 import contextlib
 import copy
 import inspect
+import itertools
 import sys
 from collections.abc import Callable, Iterator
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from ..module import Module, Parameter
-from .finding import arguments, arrays_in, children, dotted, gradient_paths, is_gradient, upstream
+from .described import Described, joined, parted
+from .finding import (
+    STATE,
+    arguments,
+    arrays_in,
+    children,
+    dotted,
+    gradient_paths,
+    is_gradient,
+    names_returned,
+    upstream,
+)
 
 RATES = {"lr", "learning_rate", "eta", "rate", "step_size"}  # arguments of a backward that steps
 OUTPUTS = ("output", "out", "y")  # where a forward that returns nothing leaves its result
 INPUTS = ("inputs", "input", "x")  # a backward that returns nothing leaves their gradient
-WRAP = ("; two functions around it are checked: check_gradients((lambda x: (y, cache),"
+WRAP = ("; say what is what by as_layer(forward=, backward=, parameters=, gradients=), or two"
+        " functions around it are checked: check_gradients((lambda x: (y, cache),"
         " lambda grad_y, cache: grad_x), x)")
 
 
-def as_layer(layer: Any, *inputs: Any, **options: Any) -> Any:
-    """Return `layer` in the form that the gradient check calls, or as it is if it has this form.
+def as_layer(layer: Any = None, *inputs: Any, forward: Callable | None = None,
+             backward: Callable | None = None, parameters: dict | None = None,
+             gradients: dict | Callable | None = None, **options: Any) -> Any:
+    """Say which part of a layer is what; return a layer for ``check_gradients``.
 
     Parameters
     ----------
-    layer : an object with ``forward`` and ``backward``, whose forward returns a cache or keeps its
-        input in the object; a pair (forward, backward) of functions; one function that returns
-        (loss, gradients); static functions of a ctx; a torch.autograd.Function or torch.nn.Module
-    inputs : what forward takes; arrays in a dict or list are parameters
-    options : passed to forward
+    layer, inputs, options : without the parts below, a layer whose habit is known, and its call
+    forward : a function of the inputs that returns y, or (y, cache); y may be a tuple
+    backward : a function of grad_y, or of (grad_y, cache), that returns a gradient for each input,
+        or None; a dict behind them holds gradients by name
+    parameters : {name: array}, the arrays that forward reads; they are as before after each call
+    gradients : {name: array} as backward leaves it, or a function that returns it
+    """
+    if layer is not None:
+        return adapted(layer, *inputs, **options)
+    if not (callable(forward) and callable(backward)):
+        name, part = ("backward", backward) if callable(forward) else ("forward", forward)
+        raise TypeError(f"{name} must be a function, got {part!r:.60}")
+    return Described(forward, backward, parameters or {}, {} if gradients is None else gradients)
+
+
+def adapted(layer: Any, *inputs: Any, **options: Any) -> Any:
+    """Return `layer` in the form that the gradient check calls, or as it is if it has this form.
+
+    A TypeError is raised for an object without backward, or a backward of unknown arguments.
     """
     torch = sys.modules.get("torch")                                   # else nothing is of PyTorch
     if torch and (isinstance(layer, torch.nn.Module) or (
             isinstance(layer, type) and issubclass(layer, torch.autograd.Function))):
         return of_torch(layer, inputs, options)
+    if isinstance(layer, Described):
+        return layer.prepared(inputs, options)
     if isinstance(layer, Module) or hasattr(layer, "named_parameters"):
         return layer
     if isinstance(layer, (tuple, list)) and len(layer) == 2:
@@ -86,6 +115,7 @@ class Adapter:
         self.gradients: dict[str, tuple] = {}  # parameter -> path of its gradient
         self.not_checked: dict[str, str] = {}
         self.notes: list[str] = []
+        self.readings: list[set] = [set()]  # numbers of inputs without a gradient, likeliest first
         self.count = self.count_outputs(options)
         self.find(options)
         if not self.arrays:                                            # made by the first forward?
@@ -104,7 +134,7 @@ class Adapter:
         y, back = self.start(root, self.inputs, options)
         stays = {path for path, x in arrays_in(root) if before.get(path) is x}
         u = rng.standard_normal(np.shape(y)) if np.ndim(y) else 1.0
-        back(u)
+        self.readings = self.read(back(u))
         after = dict(arrays_in(root))
         paths: dict[int, list] = {}                                    # of one array, maybe several
         for path, x in arrays_in(self.root):
@@ -169,21 +199,20 @@ class Adapter:
         outputs = [y, *rest[: self.count]]
         if wrong := [type(x).__name__ for x in outputs if not is_floats(x)]:
             raise TypeError(f"an output must be an array of floats, got {wrong[0]}{WRAP}")
-        root["kept"] = rest
 
         def back(u):
-            parts = [u]
-            if self.count:                                             # u is of all, end to end
-                cuts = np.cumsum([np.size(x) for x in outputs])[:-1]
-                parts = [g.reshape(np.shape(x)) for g, x in zip(np.split(u, cuts), outputs)]
             with repeated(state):
-                return self.finish(root, parts, [y, *rest], inputs, options)
+                return self.finish(root, parted(u, outputs), [y, *rest], inputs, options)
 
-        return np.concatenate([np.ravel(x) for x in outputs]) if self.count else y, back
+        root["kept"] = rest
+        return joined(outputs), back
 
     def count_outputs(self, options: dict) -> int:
-        """Return how many results after the first get a gradient: backward's argument has the name
-        of one, or it has an effect beside gradients of zero, as no value of a cache has."""
+        """Return how many results after the first get a gradient from backward's arguments.
+
+        The argument's name tells it; else what backward does with it. Only a gradient can have an
+        effect when the gradients before it are zeros: the values of a cache are factors of these.
+        """
         self.count, backward = 0, self.root["backward"]
         wanted = [] if backward is None else arguments(backward)[1:]
         for name in wanted:
@@ -199,16 +228,29 @@ class Adapter:
             self.count += 1
         return self.count
 
+    def read(self, gradients: list) -> list[set]:
+        """Return the sets of inputs, by number, that may have no gradient."""
+        floats = [i for i, x in enumerate(self.inputs) if np.asarray(x).dtype.kind == "f"]
+        if len(gradients) == len(self.inputs):
+            gradients = [gradients[i] for i in floats]
+        if len(gradients) == len(floats):
+            none = {i for i, g in zip(floats, gradients) if g is None}
+            if self.root["backward"] or any(upstream(n) for n in names_returned(
+                    self.root["forward"])[-1:]):
+                return [none]
+            states = list(itertools.takewhile(
+                lambda i: STATE.search(self.names[f"input {i}"]), floats[::-1]))
+            return [none | set(states[:n]) for n in range(len(states) + 1)]
+        if 0 < len(gradients) < len(floats):                           # targets may have none
+            chosen = itertools.combinations(floats, len(gradients))
+            return [set(floats) - set(some) for some in chosen]
+        return [set()]
+
     def finish(self, root: dict, grads: list, results: list, inputs: list, options: dict) -> list:
         """Call backward; return the gradients of the inputs, and leave the others in `root`."""
         function, rest = root["backward"], results[len(grads):]
         if function is None:                                           # forward returned them
-            if len(rest) > len(self.inputs) and all(is_floats(x) for x in rest):
-                raise TypeError("a loss must return a gradient for each input, and no state"
-                                f"{WRAP}")
-            self.notes = ["What stands after the loss was taken for the gradients of"
-                          f" {', '.join(self.order)}; a state there is none, leave it out."]
-            return self.sort(root, tuple(rest), grads[0])
+            return self.sort(root, self.behind_loss(rest), grads[0])
         parameters = inspect.signature(function).parameters
         rates = {name: 1.0 for name in parameters if name in RATES}
         if set(parameters) == set(rates):                              # of a loss: no grad_y
@@ -225,9 +267,23 @@ class Adapter:
         self.tell(wanted, extra, rest, given, len(grads))
         before = {path: x.copy() for path, x in arrays_in(root)} if rates else {}
         returned = function(*grads, *extra, **settings, **rates)
-        steps = {path: before[path] - x for path, x in arrays_in(root)  # W is now W - gradient
-                 if path in before and before[path].shape == x.shape and np.any(before[path] != x)}
+        now = [(path, x) for path, x in arrays_in(root) if path in before]
+        steps = {path: before[path] - x for path, x in now             # W is now W - gradient
+                 if before[path].shape == x.shape and np.any(before[path] != x)}
         return self.sort(root, returned, 1.0, steps)
+
+    def behind_loss(self, results: list) -> tuple:
+        """Return what of a loss function's results, without the loss, is gradients of inputs."""
+        self.notes = ["What stands after the loss was taken for the gradients of"
+                      f" {', '.join(self.order)}; a state there is none, leave it out."]
+        floats = [x for x in self.inputs if np.asarray(x).dtype.kind == "f"]
+        arrays = all(is_floats(g) for g in results)
+        if not arrays or len(results) <= len(floats) or len(results) == len(self.inputs):
+            return tuple(results)
+        fits = itertools.takewhile(lambda pair: np.shape(pair[0]) == np.shape(pair[1]),
+                                   zip(results, floats))
+        found = [g for g, _ in fits]
+        return tuple(found + [None] * (len(floats) - len(found)))
 
     def tell(self, wanted: list, extra: list, rest: list, given: dict, count: int) -> None:
         """Note which results of forward backward got as values, and which it did not get."""
@@ -322,11 +378,17 @@ def tensors_in(y: Any) -> list:
     return [t for part in y for t in tensors_in(part)] if isinstance(y, (tuple, list)) else [y]
 
 
+class Context:
+    """The `ctx` of static functions: it keeps what forward saves for backward."""
+
+    def save_for_backward(self, *arrays: Any) -> None:
+        self.saved_values = self.saved_tensors = arrays
+
+
 def of_context(layer: Any, inputs: tuple, options: dict) -> Adapter:
     """Return an adapter of forward(ctx, ...) and backward(ctx, grad_y), as in minitorch."""
     def forward(*arrays, **options):
-        ctx = SimpleNamespace()
-        ctx.save_for_backward = lambda *a: vars(ctx).update(saved_values=a, saved_tensors=a)
+        ctx = Context()
         return layer.forward(ctx, *arrays, **options), ctx
 
     names = arguments(layer.forward, with_defaults=True)[1:]

@@ -19,6 +19,7 @@ UPSTREAM = re.compile(  # dnext_c, dZ, d_h, g2, grad_w, h_grad, next_dc, top_dif
 VALUE = re.compile(  # begins like these, and is none
     r"^(data|dims?|dtype|drop\w*|dilation|depth|gates?|gamma|d_model|d_[kv]|group\w*"
     r"|denom\w*|den|dist\w*|diag\w*|decay\w*|det|degrees?|draws?|gain|gelu|grid|graph)$")
+WITHOUT = "has no gradient, though the output may depend on it"
 STATE = re.compile(r"^[hc]\d*$|prev|state|hidden|memory|carry")  # what a step hands to the next
 
 
@@ -29,16 +30,15 @@ def arguments(function: Callable, with_defaults: bool = False) -> list[str]:
             and (with_defaults or p.default is p.empty)]
 
 
-def states_of(root: dict) -> list[str]:
-    """Return the inputs of a loss that are by their names states, if no source calls the last
-    result of the function a gradient."""
+def names_returned(function: Callable) -> list[str]:
+    """Return how the last ``return`` of a function calls its results; [] without a source."""
     try:
-        nodes = ast.walk(ast.parse(textwrap.dedent(inspect.getsource(root["forward"]))))
-        last = [ast.unparse(n.value) for n in nodes if isinstance(n, ast.Return) and n.value][-1]
-    except (OSError, TypeError, SyntaxError, IndexError):
-        last = ""
-    told = root["backward"] or upstream(last.rpartition(" ")[2].strip("()"))
-    return [] if told else [n for n in arguments(root["forward"], True) if STATE.search(n)]
+        nodes = ast.walk(ast.parse(textwrap.dedent(inspect.getsource(function))))
+    except (OSError, TypeError, SyntaxError):
+        return []
+    found = [node.value.elts for node in nodes
+             if isinstance(node, ast.Return) and isinstance(node.value, ast.Tuple)]
+    return [ast.unparse(result).partition("[")[0] for result in found[-1]] if found else []
 
 
 def children(node: Any) -> Iterable[tuple[Any, Any]]:

@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from .adapters import Adapter, as_layer
-from .finding import arguments, arrays_in, states_of
+from .adapters import adapted
+from .finding import WITHOUT, arguments, arrays_in
 
 COMPLEX_STEP = 1e-20
 CENTRAL_STEPS = (1e-6, 1e-7, 1e-5)  # three, because a step across the kink of a ReLU says nothing
@@ -136,29 +136,36 @@ def check_gradients(layer: Any, *inputs: Any, seed: int = 0, **options: Any) -> 
 
     The layer itself is left as it was: a float64 copy is checked.
     """
-    adapted = as_layer(layer, *inputs, **options)
-    is_adapter = isinstance(adapted, Adapter)
-    proof = Proof(adapted, adapted.inputs if is_adapter else inputs, options, seed)
-    rows = proof.rows()
-    names = adapted.names if is_adapter else {
+    known = adapted(layer, *inputs, **options)
+    given = getattr(known, "inputs", inputs) if known is not layer else inputs
+    proof, rows = likeliest(known, given, options, seed)
+    names = known.names if hasattr(known, "not_checked") else {
         f"input {i}": name for i, name in enumerate(arguments(layer.forward, with_defaults=True))
         if name not in proof.parameters}
     for row in rows:
         row.tensor = names.get(row.tensor, row.tensor)
-    if not is_adapter:
+    if not hasattr(known, "not_checked"):
         return GradientReport(type(layer).__name__, rows)
-    states = [row.tensor for row in rows if not row.ok and row.tensor in states_of(adapted.root)]
-    if states:                                                         # these have no gradient
-        rows = [row for row in rows if row.tensor not in {*states, ALL}]
-    if not rows:
-        raise TypeError(f"a loss must return a gradient, got a state of {', '.join(states)}")
-    missing = proof.layer.not_checked | dict.fromkeys(
-        states, "has no gradient, though the output may depend on it")
-    some = len(proof.tensors) - len(states)
+    missing = {names.get(f"input {i}", f"input {i}"): WITHOUT for i in proof.fixed}
+    some, missing = len(proof.tensors), missing | proof.layer.not_checked
     along = f"{SINGLE_DIRECTIONS} random directions" if proof.single else "one random direction"
-    checked = "\n".join([*adapted.notes, f"Checked: {some} of {some + len(missing)} arrays, each"
+    checked = "\n".join([*known.notes, f"Checked: {some} of {some + len(missing)} arrays, each"
                          f" along {along}, by {proof.forwards} forwards."])
-    return GradientReport(adapted.title, rows, checked=checked, not_checked=missing)
+    return GradientReport(known.title, rows, checked=checked, not_checked=missing)
+
+
+def likeliest(layer: Any, inputs: Iterable, options: dict, seed: int) -> tuple["Proof", list[Row]]:
+    """Return the proof, and its rows, of the first reading of a layer in which fewest are wrong.
+
+    A reading says which inputs have no gradient: the targets of a loss, say.
+    """
+    found = []
+    for fixed in getattr(layer, "readings", [set()]):
+        proof = Proof(layer, inputs, options, seed, fixed)
+        found.append((proof, proof.rows()))
+        if all(row.ok for row in found[-1][1]):
+            break
+    return min(found, key=lambda pair: sum(not row.ok for row in pair[1]))
 
 
 def checks_of(layer: Any, *inputs: Any, seed: int = 0, **options: Any) -> list[Callable[[], None]]:
@@ -187,19 +194,22 @@ def checks_of(layer: Any, *inputs: Any, seed: int = 0, **options: Any) -> list[C
 class Proof:
     """A float64 copy of the layer; `tensors` holds its float inputs and its parameters by name."""
 
-    def __init__(self, layer: Any, inputs: Iterable, options: dict, seed: int) -> None:
+    def __init__(self, layer: Any, inputs: Iterable, options: dict, seed: int,
+                 fixed: Iterable[int] = ()) -> None:
         self.layer, self.options = copy.deepcopy(layer), options
         self.rng = np.random.default_rng(seed)
         has_parameters = hasattr(self.layer, "named_parameters")
         self.parameters = dict(self.layer.named_parameters()) if has_parameters else {}
         self.inputs = [np.array(x) for x in inputs]
         self.forwards = 0
-        self.moving = [i for i, x in enumerate(self.inputs) if x.dtype.kind == "f"]
+        self.floats = [i for i, x in enumerate(self.inputs) if x.dtype.kind == "f"]
+        self.fixed = set(fixed)  # inputs without a gradient
+        self.moving = [i for i in self.floats if i not in self.fixed]
         self.tensors = {f"input {i}": self.inputs[i].astype(float) for i in self.moving}
         self.tensors |= {name: p.value.astype(float) for name, p in self.parameters.items()}
         if not self.tensors:
             raise TypeError("inputs must hold a float array, or the layer a Parameter; integer"
-                            " inputs are only passed on")
+                            " inputs are only passed on, and as_layer says what is a parameter")
         self.finite = {n: np.where(x == -np.inf, 0, x) for n, x in self.tensors.items()}
         for x in self.finite.values():
             if not np.isfinite(x).all():
@@ -220,14 +230,17 @@ class Proof:
         """
         rng = np.random.default_rng(seed)
 
+        def draw(x):
+            return rng.standard_normal(x.shape) * np.isfinite(x)
+
         def output(shift):
             return np.nan_to_num(self.run(shift)[0], posinf=0, neginf=0)
 
-        base = {name: 0.01 * v for name, v in self.directions(rng).items()}
+        base = {name: 0.01 * draw(x) for name, x in self.tensors.items()}
         y = output(base)
         noise = 1e-5 * np.linalg.norm(y)
-        for name, v in self.directions(rng).items():
-            v = v * (1 + np.abs(self.finite[name]))
+        for name, x in self.tensors.items():
+            v = draw(x) * (1 + np.abs(self.finite[name]))
             fine, coarse = ((output(base | {name: base[name] + h * v}) - y) / h
                             for h in (1e-9, 1e-5))
             if np.linalg.norm(fine - coarse) > 0.5 * np.linalg.norm(coarse) + noise:
@@ -261,9 +274,9 @@ class Proof:
             rows.append(self.row(ALL, gradients, directions))
         return rows
 
-    def directions(self, rng: np.random.Generator | None = None) -> dict[str, np.ndarray]:
+    def directions(self) -> dict[str, np.ndarray]:
         """A random direction for each tensor; an input of -inf, as from a mask, is not moved."""
-        draw = (rng or self.rng).standard_normal
+        draw = self.rng.standard_normal
         return {name: draw(x.shape) * np.isfinite(x) for name, x in self.tensors.items()}
 
     def gradients(self) -> tuple[dict[str, np.ndarray], list[Row]]:
@@ -272,6 +285,8 @@ class Proof:
         names = [f"input {i}" for i in self.moving]
         if len(returned) == len(self.inputs):                          # with a None for ids
             returned = [returned[i] for i in self.moving]
+        elif len(returned) == len(self.floats):
+            returned = [g for i, g in zip(self.floats, returned) if i in self.moving]
         if len(returned) != len(names):
             row = Row("backward", verdict=f"WRONG: {len(returned)} gradients returned for"
                                           f" {len(names)} inputs")
@@ -316,7 +331,7 @@ class Proof:
 
         if self.single:
             largest = max(np.abs(self.finite[n]).max(initial=1) for n in directions)
-            slopes = [self.slope(directions, h * scale, -h * scale)
+            slopes = [self.central(directions, h * scale)
                       for scale in {1.0, largest} for h in SINGLE_STEPS]
             numeric = min(slopes, key=lambda c: error(c, analytic))
             verdict = "ok" if error(analytic, numeric) <= SINGLE_TOLERANCE else "WRONG"
@@ -326,7 +341,7 @@ class Proof:
         believed = by_complex if np.isfinite(by_complex) else analytic
         central: list[float] = []
         for h in CENTRAL_STEPS:                                        # until one step is good
-            central.append(self.slope(directions, h, -h))
+            central.append(self.central(directions, h))
             if error(central[-1], believed) <= CENTRAL_TOLERANCE:
                 break
         nearest = min(central, key=lambda c: error(c, believed))
@@ -370,6 +385,10 @@ class Proof:
             return np.nan
         return float(np.sum(self.u * np.imag(y)) / COMPLEX_STEP)
 
+    def central(self, directions: dict, h: float) -> float:
+        """<u, (F(x + h v) - F(x - h v)) / 2h>."""
+        return self.slope(directions, h, -h)
+
     def slope(self, directions: dict, above: float, below: float) -> float:
         """<u, F(x + above v) - F(x + below v)> / (above - below)."""
         up, _ = self.run({n: above * v for n, v in directions.items()})
@@ -386,7 +405,7 @@ class Proof:
         for k in some:
             v = np.zeros(x.shape)
             v.flat[k] = 1
-            numeric.append(self.slope({name: v}, self.step, -self.step))
+            numeric.append(self.central({name: v}, self.step))
         k = int(np.argmax(np.abs(gradient.flat[some] - numeric)))
         at = tuple(int(i) for i in np.unravel_index(some[k], x.shape))
         which = "" if len(some) == x.size else f" of {len(some)} examined"

@@ -25,7 +25,7 @@ def run(examples, capsys):
 
 def test_the_examples_print_what_the_page_says(capsys):
     plain = [example for example in EXAMPLES if "torch" not in example[0]]
-    assert len(plain) == 6
+    assert len(plain) == 7
     names = run(plain, capsys)
     (mark,) = names["test_gradient"].pytestmark
     x, W, b = mark.args[1]

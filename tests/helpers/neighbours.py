@@ -6,6 +6,8 @@ multiplied by k: 1 in the right layer.
 
 import numpy as np
 
+from aiayn_np.proofs.adapters import as_layer
+
 
 def cs231n_batchnorm(rng, k):
     def forward(x, gamma, beta, bn_param):
@@ -96,6 +98,30 @@ class FromScratch:
         self.weights -= learning_rate * weights_gradient
         self.bias -= learning_rate * output_gradient
         return input_gradient
+
+
+def mean_square(y_true, y_pred):
+    return np.mean((y_true - y_pred) ** 2)
+
+
+def from_scratch_loss(rng, k):
+    def prime(y_true, y_pred):
+        return k * 2 * (y_pred - y_true) / np.size(y_true)
+
+    return (mean_square, lambda d, y_true, y_pred: d * prime(y_true, y_pred)), tuple(
+        rng.standard_normal((2, 5)))
+
+
+class MSELoss:
+    def __init__(self, rng, k):
+        self.k = k
+
+    def forward(self, pred, target):
+        self.diff = pred - target
+        return (self.diff**2).mean()
+
+    def backward(self):
+        return self.k * 2 * self.diff / self.diff.size
 
 
 class Value:
@@ -268,12 +294,76 @@ def softmax_loss(rng, k):
     return loss, (rng.standard_normal((4, 6)), np.array([1, 0, 5, 1]))
 
 
+class CrossEntropy:
+    """One-hot targets in floats; backward returns the gradient of the predictions alone."""
+
+    def __init__(self, rng, k):
+        self.k = k
+
+    def forward(self, logits, targets):
+        e = np.exp(logits - logits.max(-1, keepdims=True))
+        self.p, self.t = e / e.sum(-1, keepdims=True), targets
+        return -(targets * np.log(self.p)).sum() / len(targets)
+
+    def backward(self, dout=1.0):
+        return self.k * dout * (self.p - self.t) / len(self.t)
+
+
+def cross_entropy(rng, k):
+    return CrossEntropy(rng, k), (rng.standard_normal((4, 3)), np.eye(3)[[0, 2, 1, 1]])
+
+
+def step_with_loss(rng, k):
+    def step(x, hprev, Wxh):
+        h = np.tanh(x @ Wxh + hprev)
+        dh = (1 - h * h) * 2 * h
+        dx, dWxh, dhprev = dh @ Wxh.T, k * x.T @ dh, dh
+        return (h * h).sum(), dx, dhprev, dWxh, h
+
+    return step, tuple(rng.standard_normal(shape) for shape in ((2, 3), (2, 4), (3, 4)))
+
+
 def state_for_a_gradient(rng, k):
     def step(x, hprev):
         h = np.tanh(x + hprev)
         return (h * h).sum(), k * (1 - h * h) * 2 * h, h
 
     return step, tuple(rng.standard_normal((2, 3, 4)))
+
+
+def min_char_rnn(rng, k):
+    """Karpathy's lossFun, with its parameters outside; as_layer says what is what."""
+    Wxh, Whh, bh = (rng.standard_normal(s) for s in ((4, 3), (4, 4), (4, 1)))
+
+    def lossFun(inputs, targets, hprev):
+        xs, hs, loss = {}, {-1: np.copy(hprev)}, 0
+        for t in range(len(inputs)):
+            xs[t] = np.zeros((3, 1))
+            xs[t][inputs[t]] = 1
+            hs[t] = np.tanh(np.dot(Wxh, xs[t]) + np.dot(Whh, hs[t - 1]) + bh)
+            loss += hs[t][targets[t], 0]
+        dWxh, dWhh, dbh = np.zeros_like(Wxh), np.zeros_like(Whh), np.zeros_like(bh)
+        dhnext = np.zeros_like(hs[0])
+        for t in reversed(range(len(inputs))):
+            dh = dhnext.copy()
+            dh[targets[t]] += 1
+            dhraw = (1 - hs[t] * hs[t]) * dh
+            dbh += dhraw
+            dWxh += np.dot(dhraw, xs[t].T)
+            dWhh += k * np.dot(dhraw, hs[t - 1].T)
+            dhnext = np.dot(Whh.T, dhraw)
+        return loss, dWxh, dWhh, dbh, hs[len(inputs) - 1]
+
+    def forward(hprev):
+        loss, *rest = lossFun([0, 2, 1], [1, 3, 0], hprev)
+        return loss, rest
+
+    def backward(d, rest):
+        return None, {name: d * g for name, g in zip(("Wxh", "Whh", "bh"), rest)}
+
+    layer = as_layer(forward=forward, backward=backward,
+                     parameters={"Wxh": Wxh, "Whh": Whh, "bh": bh})
+    return layer, (rng.standard_normal((4, 1)),)
 
 
 def of_class(cls, *shapes):
@@ -284,12 +374,12 @@ def of_class(cls, *shapes):
 
 
 CLASSES = {
-    NumpyMl: [(5, 4)], FromScratch: [(4, 1)], Micrograd: [(5, 4)],
+    NumpyMl: [(5, 4)], FromScratch: [(4, 1)], MSELoss: [(5, 2), (5, 2)], Micrograd: [(5, 4)],
     TwoOutputs: [(3, 4)], Numbered: [(3, 4)], InPlace: [(5, 4)], CastCache: [(5, 6)],
     CastInside: [(5, 4)], FloatInput: [(5, 4)],
 }
 NEIGHBOURS = {cls.__name__: of_class(cls, *shapes) for cls, shapes in CLASSES.items()} | {
     function.__name__: function for function in (
-        cs231n_batchnorm, cs231n_lstm_step, deeplearning_ai, word_embedding,
-        masked_attention, dropout_with_param, softmax_loss,
-        state_for_a_gradient)}
+        cs231n_batchnorm, cs231n_lstm_step, deeplearning_ai, from_scratch_loss, word_embedding,
+        masked_attention, dropout_with_param, softmax_loss, cross_entropy, step_with_loss,
+        state_for_a_gradient, min_char_rnn)}

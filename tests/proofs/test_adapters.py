@@ -436,10 +436,8 @@ def test_a_state_behind_a_loss_is_never_called_wrong(rng):
     report = check_gradients(with_two_states, *rng.standard_normal((3, 3)))
     assert report, report
     assert list(report.not_checked) == ["h_prev", "c_prev"]
-    with pytest.raises(TypeError, match="must return a gradient, got a state of hprev"):
+    with pytest.raises(TypeError, match="as_layer says what is a parameter"):
         check_gradients(lambda hprev: ((hprev**2).sum(), np.tanh(hprev)), rng.standard_normal(3))
-    with pytest.raises(TypeError, match="a gradient for each input, and no state"):
-        check_gradients(lambda h: ((h**2).sum(), np.ones((4, 3)), 2 * h), rng.standard_normal(3))
 
 
 def test_a_wrong_gradient_behind_a_loss_is_no_state(rng):
@@ -448,6 +446,60 @@ def test_a_wrong_gradient_behind_a_loss_is_no_state(rng):
         return (x * h).sum(), dx, dh
 
     assert of_tensors(check_gradients(loss, *rng.standard_normal((2, 3))), ok=False) == ["h"]
+
+
+# as_layer
+
+
+@pytest.mark.parametrize("factor", [1, 1.001])
+def test_a_layer_whose_parts_are_named_reads_dicts_of_its_own(factor, rng):
+    parameters = {"W": rng.standard_normal((4, 3)), "b": np.zeros(3), "scale": np.ones(3)}
+    before, gradients = copy.deepcopy(parameters), {}
+
+    def forward(x):
+        return (x @ parameters["W"] + parameters["b"]) * parameters["scale"], x
+
+    def backward(dout, x):
+        gradients["W"], gradients["b"] = factor * x.T @ dout, dout.sum(0)
+        return dout @ parameters["W"].T
+
+    layer = as_layer(forward=forward, backward=backward, parameters=parameters,
+                     gradients=gradients)
+    report = check_gradients(layer, rng.standard_normal((5, 4)))
+    assert of_tensors(report, ok=False) == ([] if factor == 1 else ["W"]), report
+    assert list(report.not_checked) == ["scale"]
+    np.testing.assert_equal(parameters, before)
+
+
+@pytest.mark.parametrize("factor", [1, 1.001])
+def test_a_layer_whose_parts_are_named_may_keep_its_arrays_anywhere(factor, rng):
+    class Net:
+        q, g = rng.standard_normal((4, 3)), None
+
+        def run(self, x):
+            self.x = x
+            return np.tanh(x @ self.q)
+
+        def learn(self, d):
+            d = d * (1 - self.run(self.x) ** 2)
+            self.g = factor * self.x.T @ d
+            return d @ self.q.T
+
+    net = Net()
+    before = net.q.copy()
+    layer = as_layer(forward=net.run, backward=net.learn, parameters={"q": net.q},
+                     gradients=lambda: {"q": net.g})
+    report = check_gradients(layer, rng.standard_normal((5, 4)))
+    assert of_tensors(report, ok=False) == ([] if factor == 1 else ["q"]), report
+    np.testing.assert_equal(net.q, before)
+
+
+def test_several_outputs_of_a_layer_whose_parts_are_named(rng):
+    layer = as_layer(forward=lambda x: ((x**2, np.sin(x[0])), x),
+                     backward=lambda d, x: 2 * d[0] * x + [d[1] * np.cos(x[0]), 0, 0])
+    assert check_gradients(layer, rng.standard_normal(3))
+    with pytest.raises(TypeError, match="backward must be a function, got None"):
+        as_layer(forward=np.sin)
 
 
 @pytest.mark.slow
