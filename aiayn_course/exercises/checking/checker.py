@@ -12,7 +12,8 @@ from aiayn_np.module import Module
 from ..exercise import SUBJECTS
 from ..language import say, speaking
 from .asking import sentence, told
-from .calling import Stop
+from .calling import Stop, describe, line_of, student_frames
+from .comparing import UNKNOWN
 from .function_check import FunctionCheck
 from .layer_check import LayerCheck
 from .report import Report
@@ -61,9 +62,28 @@ def checked(subject, student, seed, hint=0):
         checking.run()
     except Stop as stop:
         return report_of_stop(subject, checking, stop, hint)
+    except Exception as fault:  # of the diagnosis: what is known without it is said
+        return report_of_stop(subject, checking, without_diagnosis(checking, fault), hint)
     message = say("Everything agrees in {count} cases.", count=len(checking.cases))
     return Report(subject.exercise.name, subject.name, True, "right", message,
                   list(checking.rows.values()), where=message)
+
+
+def without_diagnosis(checking, fault):
+    """Return the Stop that a fault of the check interrupted, or one that says what is known."""
+    before: BaseException | None = fault
+    while before:
+        if isinstance(before, Stop):
+            return before
+        if student_frames(before):
+            return Stop("error", say("{what} stops{line} with {error}.", what=checking.subject.name,
+                                     line=line_of(before), error=describe(before)), by_error=True)
+        before = before.__context__
+    wrong = [row.tensor for row in checking.rows.values() if row.verdict == "WRONG"]
+    if wrong:
+        return Stop("wrong", say(UNKNOWN), wrong)
+    return Stop("not checked", say("The check itself stopped with {error}: it says nothing of your"
+                                   " code.", error=describe(fault)))
 
 
 def report_of_stop(subject, checking, stop, hint):
@@ -114,14 +134,17 @@ def name_of(student):
 
 def must_be_the_students(subject, student):
     """Raise a Stop if `student` is the package's own, or inherits a method that it must define."""
+    if student is subject.reference:
+        raise Stop("not yours", say("This {name} is imported from aiayn_np. Your own is not written"
+                   " yet, or an import below it took its name.", name=subject.name))
     methods = [getattr(student, "func", student)]
     if inspect.isclass(student):
         wanted = [n for n, m in vars(subject.reference).items() if inspect.isfunction(m)]
         methods += [owner(student, name) for name in wanted if hasattr(student, name)]
     for method in methods:
         if method is not Module and method.__module__.split(".")[0] in PACKAGES:
-            raise Stop("not yours", say("This is the {name} of aiayn_np, or inherits from it:"
-                       " hand in your own.", name=subject.name))
+            raise Stop("not yours", say("A method of this {name} is inherited from aiayn_np:"
+                       " write your own.", name=subject.name))
 
 
 def must_have_the_defaults(subject, student):

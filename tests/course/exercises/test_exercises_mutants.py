@@ -1,9 +1,17 @@
 """Nothing wrong passes: every small change of a solution is refused, or changes nothing."""
 
+import ast
+import copy
+import random
+
 import pytest
-from solutions import run, source
+from right_answers import RIGHT
+from solutions import answer, run, source
+from test_exercises import IMPORTS
+from wrong_answers import WRONG
 
 from aiayn_course.exercises import EXERCISES, check
+from aiayn_course.exercises.checking import calling, checker, comparing, function_check, layer_check
 
 SAME = {  # changes that compute the same: (exercise, function, change)
     (1, "forward", "0.0 -> 1.0"),  # any number may be subtracted from a row of only -inf
@@ -49,3 +57,84 @@ def test_no_small_change_of_a_solution_passes(exercise):
     passed -= SAME
     assert not passed
     assert len(tried) > 10
+
+
+WRAPS = ("np.clip({}, -50, 0)", "np.squeeze({})", "np.where({0} == 0, 1, {0})", "({}).T", "-({})",
+         "np.abs({})", "np.array({}, dtype=object)", "list({})", "({}, {})", "None", "({})[0]",
+         "{}.astype(int)", "np.float32({})", "np.empty_like({})", "({})[..., None]", "str({})")
+ARRAYS = (ast.Name, ast.Attribute, ast.Call, ast.BinOp, ast.Subscript)
+
+
+def edited_at_random(text, draw):
+    """Return code with one edit in a method: a line, operands, an operator, a number, a wrap."""
+    tree = ast.parse(text)
+    functions = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)
+                 and n.name != "__init__"]
+    function = draw.choice(functions)
+    nodes = [n for line in function.body for n in ast.walk(line)]
+    names = [n.id for n in nodes if isinstance(n, ast.Name)]
+    node = draw.choice([n for n in nodes if isinstance(n, (ast.expr, ast.stmt))])
+    if isinstance(node, ast.BinOp) and draw.random() < 0.5:
+        node.left, node.right = node.right, node.left
+    elif isinstance(node, ast.BinOp):
+        node.op = draw.choice([ast.Add(), ast.Sub(), ast.Mult(), ast.Div(), ast.MatMult()])
+    elif isinstance(node, ast.Constant) and isinstance(node.value, (int, float)):
+        node.value = draw.choice([-2, -1, 0, 1, 2, 0.5, 1e9])
+    elif isinstance(node, ast.Call) and len(node.args) > 1 and draw.random() < 0.5:
+        draw.shuffle(node.args)
+    elif isinstance(node, ast.Name) and draw.random() < 0.4:
+        node.id = draw.choice(names)
+    elif isinstance(node, ast.stmt) and node in function.body:
+        function.body.remove(node)
+        function.body.append(ast.Pass())
+    elif isinstance(node, ARRAYS) and not isinstance(getattr(node, "ctx", None), ast.Store):
+        code = ast.unparse(node)
+        wrapped = ast.parse(draw.choice(WRAPS).replace("{0}", "{}").replace("{}", code)).body[0]
+        node.__class__, node.__dict__ = wrapped.value.__class__, vars(copy.deepcopy(wrapped.value))
+    return ast.unparse(tree)
+
+
+def answers():
+    """Return [(name, code)] of the solutions and of the other right answers."""
+    solved = [(name, source(e.number)) for e in EXERCISES.values() for name in e.objects]
+    return [*solved, *((name, IMPORTS + text) for name, text in RIGHT.values())]
+
+
+@pytest.mark.parametrize("count", [60, pytest.param(500, marks=pytest.mark.slow)])
+def test_no_edit_at_random_makes_the_check_itself_stop(count, seed, monkeypatch):
+    monkeypatch.setattr(calling, "SECONDS", 1)
+    print("seed", seed)
+    draw, tried, unchecked = random.Random(seed), 0, []
+    while tried < count:
+        name, text = draw.choice(answers())
+        code = edited_at_random(text, draw)
+        try:
+            student = run(code)[name]
+        except Exception:                                              # not even a definition
+            continue
+        tried += 1
+        report = check(student)
+        str(report), report._repr_html_(), check(student, hint=3)
+        if report.diagnosis == "not checked":
+            unchecked.append((name, report.message, code))
+    assert not unchecked
+
+
+FAULTS = [(layer_check, "explain"), (layer_check, "look"), (layer_check, "guess"),
+          (layer_check, "of_a_shape"), (function_check, "explain"), (function_check, "look"),
+          (function_check, "guess"), (function_check, "of_a_shape"), (checker, "told"),
+          (calling, "advice"), (calling, "seen_in"), (comparing, "factor")]
+
+
+@pytest.mark.parametrize(("module", "name"), FAULTS, ids=[name for _, name in FAULTS])
+def test_a_fault_of_the_diagnosis_changes_no_verdict(module, name, monkeypatch):
+    students = [answer(number, name, *edits) for number, name, _, *edits in WRONG[::9]]
+    before = [check(student) for student in students]
+    monkeypatch.setattr(module, name, None)                     # a call of it raises a TypeError
+    for student, report in zip(students, before):
+        plain = check(student)
+        assert not plain
+        assert plain.diagnosis != "not checked"
+        assert {row.tensor for row in report.table if row.verdict == "WRONG"} == {
+            row.tensor for row in plain.table if row.verdict == "WRONG"}, report
+    assert check(answer(1, "Softmax"))

@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 import pytest
-from solutions import answer, run
+from solutions import answer, run, source
 from test_exercises_mistakes import STAGES, known_of, layer_with
 
 import aiayn_np
@@ -279,6 +279,18 @@ def test_the_librarys_own_layer_is_not_an_answer():
         report = check(student)
         assert not report
         assert report.diagnosis == "not yours"
+        own = "inherited from aiayn_np" if student is inherited else "is imported from aiayn_np"
+        assert own in report.message
+
+
+def test_an_import_of_everything_is_told_what_is_not_written_and_refuses_nothing_else():
+    both = source(5).split("### solution: not_padding")[0] + "\n    ..."
+    text = f"from aiayn_np import *\n{both}"
+    names = run(text.replace("def not_padding", "def later"))
+    assert check(names["causal"])                                      # written below the import
+    report = check(names["not_padding"])
+    assert report.diagnosis == "not yours"
+    assert "is not written yet" in report.message
 
 
 def test_what_is_no_answer_at_all_is_refused():
