@@ -12,7 +12,7 @@ import numpy as np
 from ..checks import check_number, check_sizes
 from ..files import CheckpointError
 from ..text.batches import Batches
-from ..text.bleu import Score, bleu
+from ..text.bleu import TOKENIZERS, Score, bleu
 from ..text.corpus import Corpus
 from ..text.measures import TextProgress, loss_on
 from ..text.pairs import digest_of
@@ -106,8 +106,9 @@ class PairTraining(DataTraining):
 
     def make_task(self, folder: Path) -> TextTask:
         """Make the task with the folder's vocabulary."""
+        asked = self.options.get("tokenize", self.options.get("bleu_tokenize"))  # its earlier name
         return TextTask(read_vocabulary(folder, self.config["vocabulary"]),
-                        self.options["max_length"], self.options.get("tokenize", "13a"))
+                        self.options["max_length"], asked if asked in TOKENIZERS else "13a")
 
     def prepare(self, corpus: Corpus | None = None) -> list[str]:
         """Make batches of the sentence pairs in `corpus` or in the files; return notes on them.

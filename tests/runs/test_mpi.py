@@ -126,7 +126,7 @@ def test_a_run_begun_on_some_ranks_goes_on_on_others(tmp_path, no_pictures, text
 
 @pytest.mark.parametrize(("fault", "code", "message"), [
     ("raise", 2, r"aiayn-np: error: rank 1 of 2 \(\S+, process \d+\): ValueError: planted"),
-    ("bug", 1, r"rank 1 of 2 \(\S+, process \d+\) has raised ArithmeticError: planted"),
+    ("bug", 1, r"error: rank 1 of 2 \(\S+, process \d+\): ArithmeticError: planted; AIAYN_DEBUG"),
     ("nan", 1, r"rank \d of 2 .*: FloatingPointError: step 5: loss nan, first tensor"),
     ("kill", 9, r"rank 1 of 2"),
     ("disk", 1, r"error: rank 0 of 2 \(\S+, process \d+\): OSError: .*File too large"),

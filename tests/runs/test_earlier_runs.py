@@ -1,0 +1,57 @@
+"""Folders that `train` wrote before a run was a folder with a training still open and go on.
+
+They are in tests/golden/earlier_runs: a toy task with kept states, sentence pairs whose history has
+a column for chrF, and a text cut into pieces.
+"""
+
+import csv
+import shutil
+from pathlib import Path
+
+import pytest
+from same_run import without_pictures
+
+from aiayn_course.cli.main import main
+from aiayn_np.runs.open import open_run
+
+EARLIER = Path(__file__).parents[1] / "golden" / "earlier_runs"
+TEXT = "the cat sat on the mat.\n" * 60
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A copy of the folders in the current folder, with the data that they were trained on."""
+    shutil.copytree(EARLIER, tmp_path, dirs_exist_ok=True)
+    shutil.copy(tmp_path / "text" / "pairs.tsv", tmp_path)
+    (tmp_path / "text.txt").write_text(TEXT)
+    monkeypatch.chdir(tmp_path)
+    without_pictures(monkeypatch)
+    return tmp_path
+
+
+@pytest.mark.parametrize(("command", "typed"), [
+    (["decode", "copy"], "3 1"), (["decode", "text"], "eins"), (["generate", "words"], "the"),
+])
+def test_it_opens(here, capsys, command, typed):
+    assert main([*command, typed]) == 0
+    out, err = capsys.readouterr()
+    assert out.endswith("\n")
+    assert err == ""
+
+
+@pytest.mark.parametrize(("task", "later"), [
+    ("copy", ["--steps", "12"]), ("text", ["--epochs", "2"]), ("words", ["--steps", "12"]),
+])
+def test_it_goes_on(here, capsys, task, later):
+    before = open_run(task)
+    before.load_history()
+    assert main(["train", task, "--out", task, "--resume", *later]) == 0
+    err = capsys.readouterr().err.splitlines()
+    states = [line for line in err if "states.npz is of an earlier version" in line]
+    assert len(states) == (task == "copy")
+    run = open_run(task)
+    run.load_history()
+    assert run.optimizer.t > before.optimizer.t
+    assert run.history[: before.optimizer.t] == before.history
+    with open(here / task / "history.csv", newline="") as file:
+        assert "chrf" not in next(csv.reader(file))
