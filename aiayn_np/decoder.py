@@ -67,6 +67,7 @@ class Decoder(Module):
     norm: a layer for the output of the stack; None in the paper (see final_norm).
     """
     formula = "The stack of N decoder layers, each of which reads the same memory"
+    kept_at = ("",)
 
     def __init__(self, layers: Iterable[Any], *, norm: Module | None = None):
         self.layers, self.norm = list(layers), norm

@@ -17,6 +17,7 @@ class EncoderLayer(Module):
     attention: a factory called as attention(h, d_k, d_v, rng), or a layer; None is the paper's.
     """
     formula = "Self-attention, Add & Norm, feed-forward, Add & Norm"
+    kept_at = ("",)
 
     def __init__(self, d_model, d_ff, h, *, P_drop=0.1, d_k=None, d_v=None, attention=None, rng):
         check_layer_options(d_model, d_ff, h, d_k, d_v, P_drop, rng)
@@ -51,6 +52,7 @@ class Encoder(Module):
     norm: a layer for the output of the stack; None in the paper (see final_norm).
     """
     formula = "The stack of N encoder layers"
+    kept_at = ("",)
 
     def __init__(self, layers: Iterable[Any], *, norm: Module | None = None):
         self.layers, self.norm = list(layers), norm

@@ -70,6 +70,7 @@ class Module:
     """Base of every layer. Subclasses write `forward` and `backward`."""
     formula = ""  # what forward computes, in one line, for tables and pages
     position_wise = False  # each position (of an attention: each query) is computed alone
+    kept_at: tuple[str, ...] = ()  # ends of the paths at which decoding may keep what it computed
 
     def __call__(self, *arrays, **options):
         return self.forward(*arrays, **options)[0]

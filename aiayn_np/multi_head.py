@@ -40,6 +40,7 @@ class MultiHeadAttention(Module):
     d_k, d_v: d_model / h by default.   attention: a layer called as ScaledDotProductAttention.
     """
     formula = "MultiHead(Q, K, V) = Concat(head_1, ..., head_h) W^O"
+    kept_at = ("self_attention", "cross_attention")
 
     def __init__(self, d_model, h, *, d_k=None, d_v=None, bias=False, attention=None, rng):
         d_k, d_v = check_heads(d_model, h, d_k, d_v)

@@ -34,6 +34,7 @@ class Transformer(Module):
     encoder_layer, decoder_layer : classes or factories with EncoderLayer's signature
     """
     formula = "logits = Decoder(tgt, Encoder(src)) E^T"
+    kept_at = ("",)
 
     def __init__(
         self, vocab_size, *, N=6, d_model=512, d_ff=2048, h=8, d_k=None, d_v=None, P_drop=0.1,

@@ -1,27 +1,10 @@
-"""When decoding may keep keys and values: only attentions in their usual places mix positions."""
+"""When decoding may keep keys and values: where only attentions that it knows mix positions."""
 
 from typing import Any
 
 from ..checks import is_layer
-from ..decoder import Decoder
-from ..encoder import Encoder, EncoderLayer
 from ..module import children, leaves
-from ..multi_head import MultiHeadAttention
-from ..transformer import Transformer
-from ..variants.grouped import GroupedQueryAttention
-from ..variants.models import LanguageModel, LlamaLayer, TokenStack
-from ..variants.pre_norm import PreNormEncoderLayer
-from ..variants.rotary import NormedRotaryPositions, RotaryAttention, RotaryPositions
 
-ATTENTIONS = ("self_attention", "cross_attention")
-ROTARY = ("self_attention.attention.rotary_Q", "self_attention.attention.rotary_K")
-PLACES = {  # where the KV cache knows a layer that mixes positions or counts them
-    MultiHeadAttention: ATTENTIONS, GroupedQueryAttention: ATTENTIONS,
-    RotaryAttention: ("self_attention.attention",), RotaryPositions: ROTARY,
-    NormedRotaryPositions: ROTARY,
-}
-STACKS = {Transformer, Decoder, LanguageModel, TokenStack, Encoder, EncoderLayer,
-          PreNormEncoderLayer, LlamaLayer}  # nothing but their attentions mixes positions
 SOURCE = ("src_embedding", "encoder")  # the side of a Transformer that is computed once
 
 
@@ -44,9 +27,10 @@ def may_keep(model: Any, keep: bool | None) -> bool:
 def not_position_wise(model: Any) -> list[str]:
     """Return the names of classes whose layers may mix positions or count them; [] if none do.
 
-    A class that does neither says so in its own body: `position_wise = True`. A subclass does not
-    inherit this, and a `forward` that was assigned on a layer may do anything. Replaced methods of
-    classes are not looked for.
+    A class that does neither says so in its own body: `position_wise = True`. One that decoding
+    knows names its places there, `kept_at`; ("",) is any place. A subclass does not inherit this,
+    and a `forward` that was assigned on a layer may do anything. Replaced methods of classes are
+    not looked for.
     """
     side = {name: part for name, part in children(model) if name not in SOURCE}
     layers = [("", model), *((p, layer) for p, layer in leaves(side, object) if is_layer(layer))]
@@ -58,8 +42,9 @@ def known(path, layer):
     """Whether the KV cache may run a layer on one position at a time."""
     if "forward" in getattr(layer, "__dict__", ()):
         return False
-    if type(layer) in PLACES:
-        return path.endswith(PLACES[type(layer)])
+    own = vars(type(layer))
+    if "kept_at" in own:
+        return path.endswith(own["kept_at"])
     if path.endswith("positions") and not hasattr(layer, "table"):     # it cannot start later
         return False
-    return type(layer) in STACKS or vars(type(layer)).get("position_wise", False)
+    return own.get("position_wise", False)

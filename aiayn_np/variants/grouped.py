@@ -35,6 +35,7 @@ class GroupedQueryAttention(MultiHeadAttention):
     backward: head j of the keys was used by g heads, so its gradient is the sum of their g, and so
     for the values.
     """
+    kept_at = ("self_attention", "cross_attention")
 
     def __init__(self, d_model: int, h: int, *, h_kv: int | None = None, d_k: int | None = None,
                  d_v: int | None = None, bias: bool = False, attention: Any = None,

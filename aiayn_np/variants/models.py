@@ -39,6 +39,7 @@ class TokenStack(Module):
     positions: a class or factory called as positions(d_model, max_len, rng=rng), or a layer.
     """
     formula = "Embedding, positions, dropout and N layers: what both models have below their heads"
+    kept_at = ("",)
 
     def __init__(self, vocab_size: int, *, N: int, d_model: int, d_ff: int, h: int,
                  P_drop: float = 0.1, max_len: int = 512,
@@ -81,6 +82,7 @@ class LanguageModel(Module):
     pad: the id of padding, or None where there is none.
     """
     formula = "logits = TokenStack(ids) E^T"
+    kept_at = ("",)
 
     def __init__(self, vocab_size: int, *, pad: int | None = 0, rng: np.random.Generator | None,
                  **options: Any) -> None:
@@ -114,6 +116,7 @@ class LlamaLayer(PreNormEncoderLayer):
     bias: of the attention   gate_bias: of SwiGLU   rotary: the class of both rotary layers
     """
     formula = "x = x + Attention(RMSNorm(x));  x = x + SwiGLU(RMSNorm(x))"
+    kept_at = ("",)
     stack_norm = RMSNorm
 
     def __init__(self, d_model: int, d_ff: int, h: int, *, h_kv: int | None = None,

@@ -25,6 +25,7 @@ class PreNormEncoderLayer(Module):
     RMSNorm, which is then used in the layers too.
     """
     formula = "x = x + Dropout(Attention(Norm(x)));  x = x + Dropout(FFN(Norm(x)))"
+    kept_at = ("",)
 
     stack_norm: Any = LayerNorm
 

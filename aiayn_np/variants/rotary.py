@@ -26,6 +26,7 @@ class RotaryPositions(Module):
     backward: R_t is orthogonal, so   grad_x_t = R_t^T grad_y_t,   the turn by the opposite angle
     """
     formula = "y_a = x_a cos(t w_i) - x_b sin(t w_i)"
+    kept_at = ("self_attention.attention.rotary_Q", "self_attention.attention.rotary_K")
 
     def __init__(self, d_k: int, *, base: float = 10000.0, interleaved: bool = False) -> None:
         check_sizes(d_k=d_k)
@@ -71,6 +72,7 @@ class NormedRotaryPositions(RotaryPositions):
     x (..., T, d_k)   gamma (d_k,)   ->   the same shape
     """
     formula = "y = R_t RMSNorm(x)"
+    kept_at = ("self_attention.attention.rotary_Q", "self_attention.attention.rotary_K")
 
     def __init__(self, d_k: int, *, base: float = 10000.0, interleaved: bool = False) -> None:
         super().__init__(d_k, base=base, interleaved=interleaved)
@@ -94,6 +96,7 @@ class RotaryAttention(ScaledDotProductAttention):
     both numbered from 0. (Decoding turns each key once, when it is new, and keeps it so.)
     """
     formula = "softmax((R Q) (R K)^T / sqrt(d_k)) V"
+    kept_at = ("self_attention.attention",)
 
     def __init__(self, rotary_Q: RotaryPositions, rotary_K: RotaryPositions | None = None,
                  P_drop: float = 0.0) -> None:
