@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from browser import api, chromium, visit  # noqa: F401
 from javascript import NAMES, SHARES, VARIANTS, node, packed, random_model
+from test_live import page_of
 from test_live_browser import model_of, path, run, settled  # noqa: F401
 from test_live_forward import cases_of
 
@@ -13,6 +14,18 @@ from aiayn_np import CopyTask
 from aiayn_np.reading import shares
 
 pytestmark = pytest.mark.slow
+PLACES = """() => [0, 1, 2, 3].flatMap((n) => thoughts.flatMap((thought) => {
+  [view.layer, view.head] = [n >> 1, n % 2];
+  return written_ids(thought).map((_, place) => {
+    const { source, target } = shares_at(thought, place);
+    const [row, all] = [[...attended(thought).cache.weights[view.head].row(place)],
+                        [...source, ...target]];
+    const looks = row.indexOf(Math.max(...row));
+    const [first, second] = [...all].sort((a, b) => b - a);
+    return [said_one_head(thought, place).length > 0, all[looks], first, second,
+            looks === source.indexOf(Math.max(...source))];
+  });
+}))"""  # for each place of each head: what its sentence says, and what it should
 
 
 def agree(model, cases, found):
@@ -111,21 +124,14 @@ def test_a_muted_head_gives_no_share(rng):
     agree(other, cases, found)
 
 
-def test_where_the_lit_curve_leads_to_another_token_than_the_sentence_it_says_so(visit, path):  # noqa: F811
-    """Also where the sentence names a token that was written."""
-    page = visit(path, "#src=3+1+4+1+5&what-if=positions")
-    settled(page)
-    found = page.evaluate("""() => [0, 1, 2, 3].flatMap((n) => thoughts.flatMap((thought) => {
-      [view.layer, view.head] = [n >> 1, n % 2];
-      return written_ids(thought).map((_, place) => {
-        const { source, target } = shares_at(thought, place);
-        const [row, all] = [[...attended(thought).cache.weights[view.head].row(place)],
-                            [...source, ...target]];
-        const looks = row.indexOf(Math.max(...row));
-        const [first, second] = [...all].sort((a, b) => b - a);
-        return [said_one_head(thought, place).length > 0, all[looks], first, second,
-                looks === source.indexOf(Math.max(...source))];
-      });
-    }))""")
+def test_a_lit_curve_that_leads_elsewhere_than_the_sentence_is_told(visit, tmp_path, rng):  # noqa: F811
+    """Also where the sentence names a token that was written; few models have such a place."""
+    found = []
+    for n in range(6):
+        file = tmp_path / f"page-{n}.html"
+        file.write_text(page_of(random_model(VARIANTS[0], 13, rng), title=""), encoding="utf-8")
+        page = visit(file, "#src=3+1+4+1+5")
+        settled(page)
+        found += page.evaluate(PLACES)
     assert all(says == (share < max(most / 2, second)) for says, share, most, second, _ in found)
     assert any(says and looks_most for says, *_, looks_most in found)
