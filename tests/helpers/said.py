@@ -27,7 +27,7 @@ OTHERS = (  # that no rule below finds
     "ok", "WRONG", "not looked at", "output", "loss", "gradient of the logits", "True and False",
     "integers", "real numbers", "factor", "not readable", "memory", "missing", "exits", "too slow",
     "error", "stops", "values after each step", "gradients after each step",
-    changes.IS_FIXED, changes.ARE_FIXED, *comparing.COUNTED.values(),
+    changes.IS_FIXED, *comparing.COUNTED.values(),
     *(text for what, _, why in SIZES for text in (what, why)),
     STAYS, *(what for what, _ in ONES_IN),
 )

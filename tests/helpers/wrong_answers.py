@@ -139,7 +139,7 @@ WRONG = [
      ("(centred * centred).mean(axis=-1, keepdims=True)", "x.var(axis=0)")),
     (2, "LayerNorm", "mean terms missing", ("(g - mean_g - n * mean_gn)", "g")),
     (2, "LayerNorm", "mean terms missing", ("(g - mean_g - n * mean_gn)", "(g - mean_g)")),
-    (2, "LayerNorm", "sum instead of mean", (
+    (2, "LayerNorm", "wrong", (
         "g.mean(axis=-1, keepdims=True), (g * n).mean(", "g.sum(axis=-1, keepdims=True), (g * n)"
         ".sum(")),
     (2, "LayerNorm", "wrong axis", ("g.mean(axis=-1, keepdims=True)",
@@ -421,12 +421,11 @@ WRONG_OTHERWISE = [
     ("relu by its output", "leaky", ("x < 0, 0, x", "x < 0, 0.01 * x, x")),
     ("embedding by a loop", "overwritten", ("self.E.grad[i] +=", "self.E.grad[i] =")),
     (BY_LOOP, "wrong exponent", ("(2 * (k // 2) /", "(k /")),
-    (BY_LOOP, "sine and cosine swapped", ("if k % 2 else", "if k % 2 == 0 else"),
+    (BY_LOOP, "wrong", ("if k % 2 else", "if k % 2 == 0 else"),
      ("(start + p)", "(start + p + 1)")),
     (BY_LOOP, "replaced by zeros", ("y = x.copy()", "y = np.zeros_like(x)")),
     (TOKENS, "mean over pads", ("if targets[at] == self.pad:", "if False:")),
-    (TOKENS, "smoothing missing", ("q[targets[at]] += 1 - self.eps_ls",
-                                   "q = np.eye(V)[targets[at]]"),
+    (TOKENS, "wrong", ("q[targets[at]] += 1 - self.eps_ls", "q = np.eye(V)[targets[at]]"),
      ("if targets[at] == self.pad:", "if False:")),
     (TOKENS, "smoothing on the others only", ("q[targets[at]] += 1", "q[targets[at]] = 1")),
     (TOKENS, "term left out", ("np.exp(log_p) - q", "np.exp(log_p)")),

@@ -15,7 +15,7 @@ import numpy as np
 from aiayn_np.text.columns import width
 
 from ..language import say, say_name, tidy
-from .changes import Pair, Turn
+from .changes import Turn
 from .comparing import same
 from .diagnosis import has, observed
 from .example import Example
@@ -184,20 +184,14 @@ class Story:
             return say(SEEN.get(self.diagnosis, HAND))
         if isinstance(self.change, Turn):
             return say(TURN)
-        return say(question_of(getattr(self.change, "both", [self.change])[0]))
+        return say(question_of(self.change))
 
     def cause(self):
         """Return the sentences that name the cause."""
         if self.change is None:
             rest = "" if self.diagnosis == "wrong" else FIRST.sub("", self.finding.why, count=1)
             return rest.strip() or ("" if self.diagnosis == "zero" else self.last_right())
-        return self.cause_of(self.change)
-
-    def cause_of(self, change):
-        """Return the sentence that names a change."""
-        if isinstance(change, Pair):
-            return say("Two things at once. {first} And then: {second}",
-                       first=self.cause_of(change.both[0]), second=self.cause_of(change.both[1]))
+        change = self.change
         if isinstance(change, Turn):
             return change.why
         if change.known:
@@ -241,12 +235,10 @@ class Story:
             return ""
         sure = self.spot and not self.spot.doubt
         line = say(" in line {number}", number=self.spot.key[1]) if sure else ""
-        pieces = [piece for part in getattr(self.change, "both", [self.change])
-                  for piece in part.pieces]
         shown = [say("`{before}` left out" if after == "pass" else
                      "`{after}` where `{before}` is right",
                      before=self.in_his_names(before), after=self.in_his_names(after))
-                 for before, after in pieces]
+                 for before, after in self.change.pieces]
         return say("Your numbers{line} are those of {codes}.", line=line, codes=listed(shown, 2))
 
     def in_his_names(self, code):

@@ -1,12 +1,12 @@
-"""Change the right formula in one or two ways, to explain a student's numbers.
+"""Change the right formula, to explain a student's numbers.
 
 A topic gives its right formula as a plain function. Here each piece of it is changed in turn: a
 term or factor is left out, a sign or an axis is changed, an array is replaced by another. A topic
 also lists known mistakes. Each is a change with a teacher's sentence, which follows the numbers in
 a report.
 
-All changes stand in one list, the likeliest first, and pairs of them follow. `diagnosis` names the
-first one that gives the student's numbers in every case.
+All changes stand in one list, the likeliest first. `diagnosis` names the first one that gives the
+student's numbers in every case.
 
 All changes of a formula are compiled at once. Each place of the formula has a switch: 0 computes
 the right code there; 1, 2, ... compute the changes.
@@ -34,13 +34,8 @@ from .report import listed
 
 WIDTH = 64  # columns of a piece that is shown
 IS_FIXED = "It is one fixed number in your code. It must be the one that is given."
-ARE_FIXED = "They are fixed numbers in your code. They must be the ones that are given."
 CLIPPED = "A large number stays as it is: nothing is clipped."
-KNOWN, FREE, PAIR = -2, 1.2, 5  # costs: of a known mistake; with a free number; of two changes
-PAIRS = 600  # that are tried at most
-EQUAL = 50  # pairs of one kind
-FREED = 8  # pairs with a number that is free
-LIKELIEST = 150  # changes that are tried two at a time
+KNOWN, FREE = -2, 1.2  # costs of a known mistake, and of one with a free number
 PLACE = re.compile(r"^( *)_place_(\d+)_$|_place_(\d+)_", re.MULTILINE)
 
 
@@ -103,11 +98,6 @@ class Formula:
         """Whether the formula needs only the inputs, and no cache from `forward`."""
         return "cache" not in inspect.signature(self.function).parameters
 
-    @functools.cached_property
-    def is_dear(self):
-        """Whether a run takes long, since it calls other layers or a model."""
-        return bool(re.search(r"\b(self\.(?!table)|model\.)\w+\(|cache", text(self.tree)))
-
     def __call__(self, *args, **options):
         """Compute the formula with no change."""
         return self.run((), args, options)
@@ -147,9 +137,9 @@ class Formula:
         for i, place in enumerate(self.places):
             for cost, key, piece, code in replacements(place, names):
                 part, edit = self.part(i, code), (key, *edit_of(text(place.node), code))
-                every.append(Change(self, key, [part], cost, self.said_of(key), edit, piece))
+                every.append(Change(self, key, [part], cost, self.said_of(key), piece))
                 for where in ((edit, place.parents[0]), edit, (key, text(place.node), code)):
-                    group = Change(self, key, [], cost, self.said_of(key), edit, piece)
+                    group = Change(self, key, [], cost, self.said_of(key), piece)
                     groups.setdefault(where, group).parts.append(part)
         lines = {str(group.parts): group for group in groups.values() if len(group.parts) > 1}
         return [*every, *lines.values()]
@@ -159,20 +149,6 @@ class Formula:
         if key in self.whys:
             return self.whys[key]
         return IS_FIXED if key.endswith(" is fixed") else CLIPPED if key == "clipped" else ""
-
-    def several(self):
-        """Yield Changes in which all given numbers are free, or all but one; a run has shown them.
-        """
-        counted = [text(place.node.target) for place in self.places
-                   if isinstance(place.node, ast.AugAssign)]
-        names = [f"free({name}, {name!r})" for name in self.free.scalars.difference(counted)]
-        groups = {change.key: change.parts for change in sorted(
-            self.changes, key=lambda change: len(change.parts))
-            if change.key.endswith(" is fixed") and change.free and all(
-                self.places[i].codes[n - 1] in names for i, n in change.parts)}
-        for left_out in (None, *groups) if len(groups) > 1 else ():
-            parts = [part for key in groups if key != left_out for part in groups[key]]
-            yield Change(self, "several numbers are fixed", parts, PAIR, ARE_FIXED)
 
     def exchanged(self):
         """Yield Changes that exchange two arrays, two parts of self or two caches everywhere."""
@@ -246,48 +222,6 @@ class Formula:
 
         return PLACE.sub(written, whole)
 
-    def both(self, one, other):
-        """Return the Change that makes two; two of one kind are one mistake."""
-        if one.edit and one.edit == other.edit:
-            return Change(self, one.key, one.parts + other.parts, PAIR, one.known, (), one.piece)
-        return Pair(one, other)
-
-    def equal(self):
-        """Yield two likely Changes of one kind, for each two of three or more places that have it.
-        """
-        kinds: dict[Any, list] = {}
-        for change in self.changes:
-            if change.edit and len(change.parts) == 1 and change.cost < 1:
-                kinds.setdefault(change.edit, []).append(change)
-        yield from itertools.islice((pair for some in kinds.values() if len(some) > 2
-                                     for pair in itertools.combinations(some, 2)), EQUAL)
-
-    def pairs(self, computes):
-        """Yield pairs of the cheapest Changes, each of which has an effect of its own.
-
-        Two of one kind come first. Then Changes that explain a part of the student's numbers are
-        paired with all others.
-
-        computes : a function that returns (partly, results) for a Change, or None if the Change has
-            no effect; `partly` tells whether the Change gives some of the student's numbers
-        """
-        distinct: dict[Any, Any] = {}
-        likeliest, most = (LIKELIEST // 4, PAIRS // 8) if self.is_dear else (LIKELIEST, PAIRS)
-        for change in [c for c in self.changes if c.whole and not c.free][:likeliest]:
-            distinct.setdefault(computes(change), change)
-        distinct.pop(None, None)
-        some = list(distinct.values())
-        partly = [change for (part, _), change in distinct.items() if part][:3]
-        both = itertools.chain(((one, other) for one in partly for other in some),
-                               ((some[i], some[total - i]) for total in range(2 * len(some))
-                                for i in range(max(0, total - len(some) + 1), (total + 1) // 2)))
-        both = itertools.chain(self.equal(), itertools.islice((
-            pair for pair in both if pair[0].apart_from(pair[1])), most))
-        yield from (self.both(*pair) for pair in both if pair[0].apart_from(pair[1]))
-        known = [change for change in self.changes if change.cost == KNOWN]
-        yield from itertools.islice((Pair(one, other) for one in self.changes for other in known
-                                     if one.free and one.known and one.apart_from(other)), FREED)
-
 
 class Kept(ast.NodeTransformer):
     """The right formula, which keeps every array on its way, also one that has no name.
@@ -329,7 +263,6 @@ class Change:
     parts : a list of (index in `formula.places`, number of the wrong code that is put there)
     cost : a likelier mistake costs less
     known : a teacher's sentence if the mistake is common, else ""
-    edit : (key, right, wrong): what is changed; it is the same in all places with such a change
     piece : the code that a sentence about it names, such as the term that is missing
     numbers : {name: number} of the numbers in its code that are free, see `free`
     whole : whether it explains nothing if it makes a tensor wrong that the student has right
@@ -337,9 +270,8 @@ class Change:
 
     whole = True
 
-    def __init__(self, formula, key, parts, cost, known="", edit=(), piece=""):
-        self.formula, self.key, self.parts, self.edit = formula, key, parts, edit
-        self.piece = piece
+    def __init__(self, formula, key, parts, cost, known="", piece=""):
+        self.formula, self.key, self.parts, self.piece = formula, key, parts, piece
         self.cost, self.known, self.numbers = cost, known, dict[str, float]()
 
     def __call__(self, *args, **options):
@@ -354,12 +286,6 @@ class Change:
     @property
     def by_itself(self):
         return self.formula.by_itself
-
-    def apart_from(self, other):
-        """Tell whether no place of this Change overlaps with a place of the other."""
-        ours, others = ([self.formula.places[i] for i, _ in c.parts] for c in (self, other))
-        return not any(a.node is b.node or a.node in b.parents or b.node in a.parents
-                       for a in ours for b in others)
 
     @property
     def pieces(self):
@@ -390,21 +316,6 @@ class Change:
                  for before, after in self.pieces]
         return say("Your numbers are those of {codes}. {known}", codes=listed(shown, 2),
                    known=say(self.known)).strip()
-
-
-class Pair(Change):
-    """Two Changes at once."""
-
-    def __init__(self, one, other):
-        super().__init__(one.formula, one.key, one.parts + other.parts, PAIR, one.known)
-        self.both = one, other
-
-    @property
-    def why(self):
-        first, second = self.both
-        first.numbers = second.numbers = self.numbers
-        return say("Two things at once. {first} And then: {second}", first=first.why,
-                   second=second.why)
 
 
 class Turn(Change):

@@ -1,7 +1,6 @@
-"""Find one or two changes of the right formula that give the student's numbers."""
+"""Find the change of the right formula that gives the student's numbers."""
 
 import copy
-import itertools
 from typing import NamedTuple
 
 import numpy as np
@@ -49,39 +48,22 @@ class Finding(NamedTuple):
 def explain(formula, stage, trials, wrong):
     """Return an Explanation of the `wrong` tensors, or None.
 
-    All hypotheses stand in one list: the changes of the formula, then pairs of them. The first one
-    that explains all wrong tensors is named, or else the first one that explains the most.
+    The first change of the formula that explains all wrong tensors is named, or else the first one
+    that explains the most.
     """
     trials = telling(trials, wrong)
-    failing = [t for t in trials if is_wrong(t, wrong)]
-
-    def computes(change):
-        values = [(trial, predict(change, stage, trial) or {})
-                  for trial in dict.fromkeys((failing[0], failing[-1]))]
-        off = [(value[t], observed(trial, t)[0]) for trial, value in values for t in wrong
-               if t in value and not same(value[t], observed(trial, t)[1])]
-        part = any(same(got, value) for value, got in off)
-        return (part, tuple(np.asarray(value).tobytes() for value, _ in off)) if off else None
-
-    pairs = () if failing[0].case.special else formula.pairs(computes)  # two would show before
-    hypotheses = itertools.chain(formula.changes, pairs)
+    failing = next(t for t in trials if is_wrong(t, wrong))
     best, explained = None, set[str]()
-    largest = max(failing, key=lambda t: sum(map(np.size, t.expected.values())))
-    for change in hypotheses:
-        if change.free and solved(change, stage, failing[0], wrong) != "round":
+    for change in formula.changes:
+        if change.free and solved(change, stage, failing, wrong) != "round":
             continue                                                   # nobody writes such a number
         least = len(explained) + 1
-        if explains(change, stage, failing[:1], wrong, least):         # most give nothing there
+        if explains(change, stage, [failing], wrong, least):           # most give nothing there
             tensors = explains(change, stage, trials, wrong, least)
             if len(tensors) > len(explained):
                 best, explained = change, tensors
             if len(explained) == len(wrong):
                 break
-    if best is None:
-        best = next((change for change in formula.several()
-                     if solved(change, stage, largest, wrong)
-                     and explains(change, stage, trials, wrong) == {*wrong}), None)
-        explained = set(wrong)
     if best is None:
         return None
     if type(best) is Change and best.cost != KNOWN:

@@ -18,16 +18,14 @@ WHOLE = 0, 1, 2, 3  # whole numbers that are tried, such as an id of padding
 class Free:
     """The function `free` of a formula: it returns `numbers[name]`, or without one its start.
 
-    starts : {name: start} of the last run      scalars : the names of all starts that are numbers
+    starts : {name: start} of the last run
     """
 
     def __init__(self):
-        self.numbers, self.starts, self.scalars = {}, {}, set()
+        self.numbers, self.starts = {}, {}
 
     def __call__(self, start, name="it"):
         self.starts[name] = start
-        if type(start) in (int, float):
-            self.scalars.add(name)
         return self.numbers.get(name, start)
 
 

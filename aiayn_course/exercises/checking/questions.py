@@ -253,7 +253,7 @@ OF_KEY = {key: question for question, keys in ASKED.items() for key in keys}
 def question_of(change):
     """Return the question for a change."""
     key = change.key
-    if key.endswith(("is fixed", "are fixed")):
+    if key.endswith("is fixed"):
         return FIXED
     own = OF_KEY.get(key) or OF_KEY.get(key.removesuffix(" in backward")) if change.known else None
     return own or general(key)[0]
