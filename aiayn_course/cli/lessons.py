@@ -4,6 +4,7 @@ In the repository it has its place in `notebooks/` and `figures/`. A wheel holds
 `aiayn_np/_data`: setup.py copies it there.
 """
 
+import contextlib
 import functools
 import importlib.util
 import json
@@ -154,7 +155,8 @@ def copied(places, teacher, language, live=()):
     files, reach, root = {}, places | dict(live), shipped("notebooks").parent
     reach |= {re.sub(r"ipynb$", "md", path): place for path, place in places.items()
               if path.startswith("notebooks/zh/")}                     # a link leads to its text
-    with tempfile.TemporaryDirectory() as made:
+    builds = any(path.startswith("notebooks/zh/") for path in places)
+    with tempfile.TemporaryDirectory() if builds else contextlib.nullcontext("") as made:
         for path, place in places.items():
             chinese = path.startswith("notebooks/zh/") and path.endswith(".ipynb")
             folder = chinese_lessons(made) if chinese else (root / path).parent

@@ -39,6 +39,10 @@ class SymbolTraining(Training):
                      eps_ls=o["eps_ls"], accumulate=o["accumulate"], schedule=self.rate_of,
                      workers=self.ranks, threads=threads, **self.state)
 
+    def batch(self, step: int) -> tuple[np.ndarray, ...]:
+        """Return the batch (src, tgt_in, tgt_out) of a step; steps must be taken in order."""
+        return self.task.batch(self.options["batch_size"], self.rng)
+
     def announcement(self, folder: Path) -> Iterator[str]:
         """Yield lines about the training that begins."""
         yield f"training on the task {self.task.name}, into {folder}"

@@ -200,7 +200,7 @@ def test_two_commands_at_once_write_two_runs(tmp_path):
 
 @pytest.mark.slow
 def test_the_vocabulary_of_another_run_is_refused(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("aiayn_np.runs.pairs.PairTraining.draw", lambda self: [])
+    monkeypatch.setattr("aiayn_np.runs.run.Run.draw", lambda self: [])
     runs = [tmp_path / "a", tmp_path / "b"]
     for run, n in zip(runs, (100, 150)):
         assert main([*options(tmp_path, n), "--epochs", "0.1", "--out", str(run)]) == 0

@@ -160,8 +160,7 @@ def test_the_other_commands_work_on_it_too(folder, tmp_path, capsys):
     assert "encoder.layers.0" in capsys.readouterr().out
     assert main(["decode", run, "eins"]) == 0
     decoded = capsys.readouterr().out
-    assert decoded == open_run(folder).task.text(
-        open_run(folder).decode(open_run(folder).task.source("eins"))[0]) + "\n"
+    assert decoded == open_run(folder).pipeline().lines(["eins"])[0] + "\n"
 
 
 @pytest.mark.slow

@@ -362,8 +362,8 @@ def test_a_run_like_llama_resumes_to_the_bit(tmp_path):
     run.save()
     again = open_run(tmp_path / "twice")
     assert again.optimizer.t == 13
-    again.prepare()
-    assert len(list(again.train())) == 17
+    again.training.prepare()
+    assert len(list(again.training.run())) == 17
     for name, value in once.model.state_dict().items():
         np.testing.assert_array_equal(again.model.state_dict()[name], value)
 

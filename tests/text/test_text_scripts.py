@@ -81,7 +81,7 @@ def test_a_corpus_may_have_short_lines_only(line):
 
 @pytest.mark.slow
 def test_a_run_keeps_what_it_was_asked_for_and_its_numbers_tell(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("aiayn_np.runs.pairs.PairTraining.draw", lambda self: [])
+    monkeypatch.setattr("aiayn_np.runs.run.Run.draw", lambda self: [])
     source, target = write(tmp_path, pairs_of("english", "chinese", 150))
     out = str(tmp_path / "run")
     argv = ["train", "text", "--source", str(source), "--target", str(target), *SMALL, "--epochs",
@@ -104,7 +104,7 @@ def test_a_run_keeps_what_it_was_asked_for_and_its_numbers_tell(tmp_path, capsys
 @pytest.mark.slow
 @pytest.mark.parametrize("script", ["chinese", "japanese", "arabic", "hindi", "emoji", "hebrew"])
 def test_a_model_learns_to_write_every_script_and_bleu_says_so(tmp_path, script, monkeypatch):
-    monkeypatch.setattr("aiayn_np.runs.pairs.PairTraining.draw", lambda self: [])
+    monkeypatch.setattr("aiayn_np.runs.run.Run.draw", lambda self: [])
     source, target = write(tmp_path, pairs_of("english", script, 5000))
     out = tmp_path / "run"
     argv = ["train", "text", "--source", str(source), "--target", str(target), "--preset",
