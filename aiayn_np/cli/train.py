@@ -136,7 +136,7 @@ def trained(run, args):
     seconds = round(earlier + time.perf_counter() - started, 2)
     with blas_threads(args.threads):
         found = run.finish(seconds)
-        lines = [] if ranks.rank else list(run.report(found, seconds))
+        lines = [] if ranks.rank else list(run.training.report(found, seconds, run.solved))
         paths = [] if ranks.rank else run.draw()
     if ranks.rank == 0:
         print(*lines, sep="\n")

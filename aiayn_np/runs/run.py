@@ -1,7 +1,6 @@
 """A run: a folder with the checkpoint of a training and its history."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -114,17 +113,13 @@ class Run:
                                " here and saves nothing more")
 
     def finish(self, seconds: float) -> Any:
-        """Measure the trained model, and write metrics.json; return what `report` tells.
+        """Measure the trained model, and write metrics.json; return what the report tells.
 
         seconds : how long the training took, for metrics.json
         """
         found, measured = self.training.finish(self.history)
         self.save_metrics(**measured, seconds=seconds)
         return found
-
-    def report(self, found: Any, seconds: float) -> Iterator[str]:
-        """Yield lines about the outcome, with examples; `found` is what `finish` returned."""
-        yield from self.training.report(found, seconds, self.solved)
 
     def save_metrics(self, **measured: Any) -> None:
         """Write metrics.json, the last file, on rank 0: measurements, and a summary of the run."""
