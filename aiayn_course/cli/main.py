@@ -29,7 +29,6 @@ COMMANDS: tuple = (("course", (  # in the form of those of the paper
     ("grade", grade.grade_command, grade.add_grade_options,
      "check a folder of students' answers", """
   aiayn-np grade answers
-  aiayn-np grade answers --feedback feedback --roster names.csv
   aiayn-np grade answers --exercise "layer norm" --csv table.csv"""),
     ("lessons", lessons.lessons_command, lessons.add_lessons_options,
      "write the lessons into a new folder", """

@@ -20,8 +20,7 @@ the Transformer with the student's layer. The files to fill in are in notebooks/
     changes, operators, free           changes of the right formula, also with numbers to solve for
     diagnosis                          which of them explains an answer
     plug_in, scripted                  the student's parts in the real model; a model for decoding
-    grading, submissions, names, table a table for a folder of answers (`aiayn-np grade`)
-    feedback, honesty                  what students get back; what is not a student's own
+    grading, submissions               a row for each file of a folder (`aiayn-np grade`)
     sandbox, answer                    grading one answer in a process of its own, with limits
     language, chinese.json             the language of all that is said
     editions                           the student edition of a lesson (`aiayn-np lessons`)
@@ -39,11 +38,7 @@ Public names, by the file that defines them:
     exercise       Exercise
     language       say, say_name, speaking, spoken
     editions       student_edition, asks, exercises_of
-    grading        grade, totals, commonest, write_csv
-    names          pseudonyms
-    table          csv_bytes
-    feedback       write_feedback, write_results
-    honesty        alike
+    grading        grade
     models         mystery, guess, hint, reveal
 """
 

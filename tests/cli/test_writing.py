@@ -50,9 +50,6 @@ COMMANDS = [
     (["why", "RUN", "1 2", "--out", "link.png"], "got link.png, which is there already"),
     (["why", "RUN", "1 2", "--out", "nowhere.png"], "got nowhere.png, which is there already"),
     (["grade", "class", "--csv", "names.csv"], "got names.csv, which is there already"),
-    (["grade", "class", "--gradescope", "package.json"], "got package.json, which is there"),
-    (["grade", "class", "--roster", "names.csv", "--csv", "names.csv", "--force"],
-     "--csv must be another file than names.csv, which is read"),
     (["explore", "RUN", "1 2", "--out", "RUN/model.npz", "--force"], "must be another file than"),
     (["why", "RUN", "1 2", "--out", "model.png", "--force"], "must be another file than"),
 ]

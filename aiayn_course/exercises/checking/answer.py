@@ -11,11 +11,14 @@ import json
 import linecache
 import os
 import re
+import sys
 import tokenize
+import types
+
+from aiayn_course import PACKAGES
 
 from ... import exercises
 from ..exercise import EXERCISES, SUBJECTS
-from ..grading.honesty import asked, held, lines_of, replaced
 from ..language import say, speaking
 from .calling import describe
 from .checker import checked, is_answer
@@ -27,6 +30,16 @@ except ImportError:                                                    # Windows
 
 MAGIC = re.compile(r"^( *)([%!?].*|.*\?)$", re.MULTILINE)
 FILE_SIZE = 10_000_000  # bytes of the largest file that may be written
+CHANGES = 50  # of files that a student's file may make, or change
+MESSAGE = 1000  # characters of a message that are written
+FORBIDDEN = re.compile(  # events that Python audits
+    r"os\.(exec|fork|kill|posix_spawn|spawn|startfile|system)|pty\.spawn|subprocess\.Popen"
+    r"|ctypes\.dl|resource\.|socket\.(bind|connect|send)")
+ALTERING = {f"os.{name}" for name in (
+    "chflags", "chmod", "chown", "link", "mkdir", "remove", "removexattr", "rename", "rmdir",
+    "setxattr", "symlink", "truncate", "utime")}
+WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
+OURS = *PACKAGES, "numpy", "builtins", "sys"
 
 
 class Refused(Exception):
@@ -47,17 +60,24 @@ class NotNow:
 
 
 def main(job):
-    """Do the job that `sandbox.run_alone` sent, and write the verdict to the pipe."""
-    with os.fdopen(os.dup(1), "w", encoding="utf-8") as pipe:
-        os.dup2(2, 1)                                                  # what is printed goes there
-        limit(job["timeout"], job["memory"])
-        try:
-            with speaking(job.get("language")):
-                answer = judge(job)
-        except Refused as stop:
-            answer = dict(zip(("diagnosis", "message"), stop.args))
-        json.dump(answer, pipe)
-    os._exit(0)                                                        # without what atexit holds
+    """Do the job that `sandbox.run_alone` sent, and write the verdict.
+
+    The verdict begins with a secret of the job. Nothing that a student's file can replace, such as
+    `os.write`, is given the secret.
+    """
+    write, leave, secret, verdict = os.write, os._exit, job.pop("secret"), os.dup(1)
+    os.dup2(2, 1)                                                      # what is printed goes there
+    limit(job["timeout"], job["memory"])
+    forbid(os.path.realpath(os.getcwd()))
+    points = 0
+    try:
+        with speaking(job["language"]):
+            points, diagnosis, message = judge(job)
+    except Refused as stop:
+        diagnosis, message = stop.args
+    write(verdict, "\0".join((secret, diagnosis, f"{points:g}", message[:MESSAGE])).encode(
+        "utf-8", "backslashreplace"))
+    leave(0)                                                           # without what atexit holds
 
 
 def limit(seconds, memory):
@@ -73,28 +93,94 @@ def limit(seconds, memory):
             continue
 
 
+def forbid(home):
+    """Let Python refuse processes, signals, connections, and changes outside a folder.
+
+    Nobody can take an audit hook away again. It is no wall: what Python does not audit, it allows.
+    """
+    changes = iter(range(CHANGES))
+    inside = {os.path.realpath(os.devnull)}
+
+    def hook(event, args):
+        if FORBIDDEN.match(event):
+            raise PermissionError(f"a file that is graded must not use {event}")
+        if event in ALTERING or (event == "open" and (
+                args[2] & WRITING or os.path.isdir(args[0]))):
+            paths = [os.path.realpath(os.fsdecode(path)) for path in args[:2]
+                     if isinstance(path, (str, bytes)) and (path is args[0] or event != "open")]
+            if not all(path in inside or path.startswith(home + os.sep) for path in paths):
+                raise PermissionError(f"a file that is graded must change its own folder only,"
+                                      f" got {paths[0]}")
+            if next(changes, None) is None:
+                raise PermissionError(f"a file that is graded must change at most {CHANGES} files")
+
+    sys.addaudithook(hook)
+
+
 def judge(job):
-    """Return what a Grade holds of the file in a job, as {name: value}."""
+    """Return (points, diagnosis, message) of the file in a job."""
     parts, errors = parse(base64.b64decode(job["data"]), job["suffix"])
     exercises.check = exercises.train_with = NotNow()
-    objects, trees = EXERCISES[job["exercise"]].objects, [tree for tree, _ in parts]
+    objects = [*EXERCISES[job["exercise"]].objects]
     names, before = {"__name__": "__main__"}, held()
     errors += [error for tree, filename in parts for error in run(tree, filename, names)]
-    reports = [look_at(name, names, errors, job["seed"]) for name in objects]
-    if places := replaced(before):
-        raise Refused("check changed", say("it replaces {name} while it runs", name=places[0]))
-    first = next((r for r in reports if r["diagnosis"] != "right"), dict(
-        diagnosis="right", cause=say("but {error}", error=errors[0]) if errors else ""))
-    return dict(points=sum(r["points"] for r in reports), diagnosis=first["diagnosis"],
-                message=first["cause"], remarks=say("; ").join(asked(trees, objects)),
-                reports=reports, code=lines_of(trees))
+    sys.settrace(None)
+    sys.setprofile(None)
+    must_be_as_before(before)
+    looks = [look_at(name, names, errors, job["seed"]) for name in objects]
+    must_be_as_before({place: thing for place, thing in before.items() if callable(thing)})
+    wrong = [look[1:] for look in looks if look[1] != "right"]
+    right = "right", say("but {error}", error=errors[0]) if errors else ""
+    return (sum(look[0] for look in looks), *[*wrong, right][0])
+
+
+def held():
+    """Return {place: object} of all on which the check rests.
+
+    These are the functions, classes, methods and data of the package, the code of each function,
+    and the functions and classes of NumPy and of Python itself.
+    """
+    found, seen = {}, set()
+    todo = [(f"{name}.{key}", thing) for name, module in [*sys.modules.items()]
+            if name.split(".")[0] in OURS for key, thing in [*vars(module).items()]
+            if key[:2] != "__" and (callable(thing) or name.split(".")[0] in PACKAGES)]
+    while todo:
+        place, thing = todo.pop()
+        found[place] = thing
+        if id(thing) not in seen:
+            seen.add(id(thing))
+            todo += [(f"{place}.{key}", part) for key, part in parts_of(thing)]
+    return found
+
+
+def parts_of(thing):
+    """Return [(name, object)] of what a function, class, list, dict or object holds."""
+    if isinstance(thing, types.FunctionType):
+        return [(key, getattr(thing, key)) for key in ("__code__", "__defaults__",
+                                                       "__kwdefaults__", "__dict__")]
+    if type(thing) in (list, tuple):
+        return [*enumerate(thing)]
+    kind = thing if isinstance(thing, type) else type(thing)
+    ours = str(getattr(kind, "__module__", "")).split(".")[0] in PACKAGES
+    inside = thing if type(thing) is dict else vars(thing) if (
+        ours and hasattr(thing, "__dict__")) else {}
+    return [*inside.items()]
+
+
+def must_be_as_before(before):
+    """Raise Refused if a place holds another object than in `before`."""
+    now = held()
+    for place, thing in before.items():
+        if now.get(place) is not thing:
+            raise Refused("check changed", say("it replaces {name} while it runs", name=place))
 
 
 def parse(data, suffix):
     """Return ([(tree, file name)], errors) for a script or for the cells of a notebook."""
     try:
         sources = cells(data) if suffix == ".ipynb" else [script(data)]
-    except (ValueError, LookupError, TypeError, AttributeError, SyntaxError) as error:
+    except (ValueError, LookupError, TypeError, AttributeError, SyntaxError,
+            RecursionError, MemoryError) as error:
         raise Refused("not readable", say("the file cannot be read: {error}",
                                     error=describe(error))) from None
     parts, errors = [], []
@@ -149,20 +235,17 @@ def run(tree, filename, names):
 
 
 def look_at(name, names, errors, seed):
-    """Return {name, points, diagnosis, cause, text, html} of one class or function."""
+    """Return (points, diagnosis, cause) of one class or function."""
     thing = names.get(name)
     if not is_answer(thing):
         own = [n for n, v in names.items() if getattr(v, "__module__", "") == "__main__"]
         why = say("; it defines {names}", names=", ".join(own[:5])) if own else ""
         why += say("; {error}", error=errors[0]) if errors else ""
-        message = say("the file defines no {name}{why}", name=name, why=why)
-        return dict(name=name, points=0, diagnosis="missing", cause=message, text=message, html="")
+        return 0, "missing", say("the file defines no {name}{why}", name=name, why=why)
     report = checked(SUBJECTS[name], thing, seed)
-    report.asked = None                                                # a file cannot call `check`
     diagnosis = "memory" if "MemoryError" in report.message else report.diagnosis
     half = 0.5 if report.stage == "backward" else 0                    # forward is right
     cause = report.cause if report.example else report.message
     cause = (cause.splitlines() or [""])[0]
     cause = cause if cause.startswith(name) else say("{name}: {message}", name=name, message=cause)
-    return dict(name=name, points=1 if report else half, diagnosis=diagnosis, cause=cause,
-                text=str(report), html=report._repr_html_())
+    return 1 if report else half, diagnosis, cause

@@ -18,9 +18,9 @@ def answers(tmp_path, monkeypatch):
     """A folder with two answers and a table; grading itself takes no time, and passes."""
     for name in ("anna", "bert"):
         (tmp_path / f"{name}_01_softmax.py").write_text("")
-    (tmp_path / "grades.csv").write_text(OLD)
+    (tmp_path / "old.csv").write_text(OLD)
     monkeypatch.setattr(grading, "graded", lambda s, *_: grading.Grade(
-        s.student, "softmax", True, 1, 1, "right", "", file=s.path.name))
+        s.student, "softmax", True, 1, 1, "right", "", 0.0, s.file, 7))
     return tmp_path
 
 
@@ -31,10 +31,36 @@ def tables(folder):
     return {name: OLD if text == OLD else text.count("\n") for name, text in texts.items()}
 
 
+def graded_into(answers, *options):
+    return main(["grade", str(answers), "--csv", str(answers / "old.csv"), "--force", *options])
+
+
 def test_a_complete_table_takes_the_place_of_the_old_one(answers, capsys):
-    assert main(["grade", str(answers)]) == 0
+    assert graded_into(answers) == 0
     assert " \n" not in capsys.readouterr().out
-    assert tables(answers) == {"grades.csv": 3}
+    assert tables(answers) == {"old.csv": 3}
+
+
+def test_no_table_is_replaced_without_force(answers, capsys):
+    (answers / "grades.csv").write_text(OLD)
+    for options in ([], ["--csv", str(answers / "old.csv")]):
+        assert main(["grade", str(answers), *options]) == 2
+        assert "which is there already; --force replaces it" in capsys.readouterr().err
+    answer = answers / "anna_01_softmax.py"
+    assert main(["grade", str(answers), "--csv", str(answer), "--force"]) == 2
+    assert f"--csv must be another file than {answer}" in capsys.readouterr().err
+    assert (tables(answers), answer.read_text()) == ({"grades.csv": OLD, "old.csv": OLD}, "")
+
+
+def test_rows_of_an_earlier_run_that_was_not_finished_are_kept(answers, monkeypatch):
+    (answers / "old.unfinished.csv").write_text(OLD)
+    assert graded_into(answers) == 0
+    assert tables(answers) == {"old.csv": 3, "old.unfinished.csv": OLD}
+    monkeypatch.setattr(sys, "stdout", Left(0))                        # at the first row
+    (answers / "old.unfinished-2.csv").symlink_to(answers / "nowhere")
+    assert graded_into(answers) == 1
+    (answers / "old.unfinished-2.csv").unlink()
+    assert tables(answers) == {"old.csv": 3, "old.unfinished.csv": OLD, "old.unfinished-3.csv": 2}
 
 
 class Left(io.StringIO):
@@ -55,10 +81,10 @@ def test_a_reader_who_leaves_is_told_where_the_rows_are(answers, monkeypatch, ca
     """`aiayn-np grade answers | head -1`"""
     (answers / "anna_03_linear.py").write_text("")
     monkeypatch.setattr(sys, "stdout", Left(1))
-    assert main(["grade", str(answers)]) == 1
-    assert tables(answers) == {"grades.csv": OLD, "grades.unfinished.csv": 3}
+    assert graded_into(answers) == 1
+    assert tables(answers) == {"old.csv": OLD, "old.unfinished.csv": 3}
     note, error = capsys.readouterr().err.splitlines()
-    assert note == f"2 of 4 rows are in {answers / 'grades.unfinished.csv'}"
+    assert note == f"2 of 3 rows are in {answers / 'old.unfinished.csv'}"
     assert "Broken pipe" in error
 
 
@@ -72,15 +98,12 @@ def test_what_was_graded_before_an_interruption_is_kept_beside_the_old_table(ans
         raise KeyboardInterrupt
 
     monkeypatch.setattr(grading, "graded", graded)
-    assert main(["grade", str(answers), "--jobs", "1"]) == 1
-    assert tables(answers) == {"grades.csv": OLD, "grades.unfinished.csv": 2}
+    assert graded_into(answers) == 1
+    assert tables(answers) == {"old.csv": OLD, "old.unfinished.csv": 2}
     assert "interrupted" in capsys.readouterr().err
     monkeypatch.setattr(grading, "graded", again)
-    assert main(["grade", str(answers)]) == 0
-    assert tables(answers) == {"grades.csv": 3}
-    monkeypatch.setattr(grading, "graded", graded)                     # before the first row
-    assert main(["grade", str(answers)]) == 1
-    assert tables(answers) == {"grades.csv": 3}
+    assert graded_into(answers) == 0
+    assert tables(answers) == {"old.csv": 3, "old.unfinished.csv": 2}
 
 
 @pytest.mark.parametrize("room", [0, 1, 2, 3])
@@ -97,17 +120,17 @@ def test_a_full_disk_loses_no_table(answers, monkeypatch, capsys, room):
         def write(self, data):
             return write(super().write, data)
 
-    monkeypatch.setattr("aiayn_course.cli.grade.open", lambda path, *_, **__: Small(path, "w"),
+    monkeypatch.setattr("aiayn_course.cli.grade.open", lambda path, *_, **__: Small(path, "x"),
                         raising=False)
     monkeypatch.setattr(os, "fsync", lambda handle: write(fsync, handle))
-    assert main(["grade", str(answers)]) == 1
+    assert graded_into(answers) == 1
     captured = capsys.readouterr()
     assert "csv: No space left on device" in captured.err
-    assert tables(answers)["grades.csv"] == OLD
+    assert tables(answers)["old.csv"] == OLD
     assert captured.out.count("passed") == max(room - 1, 0)
     if room > 1:
-        assert tables(answers)["grades.unfinished.csv"] == room
-        assert f"{room - 1} of 2 rows are in {answers / 'grades.unfinished.csv'}" in captured.err
+        assert tables(answers)["old.unfinished.csv"] == room
+        assert f"{room - 1} of 2 rows are in {answers / 'old.unfinished.csv'}" in captured.err
 
 
 def test_what_can_be_known_before_is_refused_before(answers, monkeypatch, capsys):
@@ -121,6 +144,6 @@ def test_what_can_be_known_before_is_refused_before(answers, monkeypatch, capsys
         assert main(["grade", str(answers), *argv]) == 2
         assert message in capsys.readouterr().err
     monkeypatch.setattr(os, "access", lambda *_: False)                # root may everything
-    assert main(["grade", str(answers)]) == 2
-    assert "grades.csv: Permission denied" in capsys.readouterr().err
-    assert tables(answers) == {"grades.csv": OLD}
+    assert graded_into(answers) == 2
+    assert "old.csv: Permission denied" in capsys.readouterr().err
+    assert tables(answers) == {"old.csv": OLD}
