@@ -30,7 +30,7 @@ class Submission(NamedTuple):
     problem: str
 
 
-def submissions(folder, only=None):
+def submissions(folder: Path, only: str | None = None) -> "list[Submission]":
     """Read all files of a folder that are scripts or notebooks, and return their Submissions.
 
     The student is the first folder in a file's path, or what stands before the exercise in the name
