@@ -70,8 +70,8 @@ def test_an_example_gives_what_it_shows(page, number, block, tmp_path, monkeypat
     if MODELS in block:
         shutil.copytree(ROOT / MODELS, tmp_path / MODELS)
     monkeypatch.chdir(tmp_path)
-    for package in re.findall(r"import (torch)$", block, re.MULTILINE):
-        pytest.importorskip(package)
+    if "torch" in block:
+        pytest.importorskip("torch")
     said = []
     test = doctest.DocTestParser().get_doctest(textwrap.dedent(block), {}, page, page, 0)
     runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS)
