@@ -1,7 +1,6 @@
 """The command `check`: the gradients of a whole model, checked."""
 
 
-
 def add_check_options(parser):
     """Add the options of `check`."""
     parser.add_argument("--seed", type=int, default=0, help="of model, batch and directions")

@@ -4,13 +4,12 @@ import functools
 import re
 import shutil
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from .common import UsageError, add_beam, add_run, in_the_run, lines_of_stdin, note, opened
+from .common import UsageError, add_beam, add_run, in_the_run, lines_of_stdin, note, opened, tell
 from .progress import shown
 from .writing import add_out, check_folder, make_writable
 
@@ -41,8 +40,7 @@ def add_sequence(parser):
 def source_of(pipeline: Any, text: str) -> np.ndarray:
     """Return the source ids of a text; note that it is longer than those of the training."""
     src = pipeline.source(text)
-    if src.shape[1] - 1 > pipeline.task.max_length:
-        note(f"note: {src.shape[1] - 1} tokens, trained on at most {pipeline.task.max_length}")
+    tell(pipeline.remark(src))
     return src
 
 
@@ -54,28 +52,41 @@ def decode_command(args):
         raise UsageError("sequences and --file must not both be given")
     pipeline = opened(args.run, "decode").pipeline()
     references = read_lines(args.reference) if args.reference else None
-    if args.file or args.symbol:
-        whole = read_lines(args.file) if args.file else sequences(args.symbol)
-        if not args.file and not all(map(str.strip, whole)):
-            pipeline.source("")                                        # the task refuses it
-        if references is not None and len(references) != len(whole):
-            raise UsageError(f"--reference must have as many lines as there are sequences,"
-                             f" {len(whole)}, got {len(references)}")
-        parts: Iterable[list[str]] = [whole]
-    else:
-        parts = ([line] for line in lines_of_stdin("sequence"))
     options = dict(beam=args.beam, alpha=args.alpha)
     if args.file:
         options["watch"] = functools.partial(shown, what="decoding")
     out: list[str] = []
-    for lines in parts:
-        new = pipeline.lines([fitting(pipeline, line, len(out) + i)
-                              for i, line in enumerate(lines, 1)], **options)
+    for lines in parts(args, pipeline, references):
+        new = pipeline.lines(lines, **options)
         print(*(f"{line}\n" for line in new), sep="", end="", flush=True)
         out += new
     if references is not None:
         note(pipeline.score(out, references))
     return 0
+
+
+def parts(args, pipeline, references):
+    """Yield lists of lines: all that are typed, all of --file, or else one of stdin after another.
+
+    What is typed must fit the model. Of --file and stdin, a line that is too long for a translator
+    is cut.
+    """
+    from ..text.pairs import read_lines
+
+    if not (args.symbol or args.file):
+        for number, line in enumerate(lines_of_stdin("sequence"), 1):
+            yield [fitting(pipeline, line, number)]
+        return
+    whole = read_lines(args.file) if args.file else sequences(args.symbol)
+    if references is not None and len(references) != len(whole):
+        raise UsageError(f"--reference must have as many lines as there are sequences,"
+                         f" {len(whole)}, got {len(references)}")
+    if args.symbol:
+        for text in whole:
+            source_of(pipeline, text)
+        yield whole
+    else:
+        yield [fitting(pipeline, line, number) for number, line in enumerate(whole, 1)]
 
 
 def sequences(words: list[str]) -> list[str]:
@@ -84,13 +95,9 @@ def sequences(words: list[str]) -> list[str]:
 
 
 def fitting(pipeline, line, number):
-    """Return a line cut to the model's positions, with a warning; note a long one."""
-    line, was_cut = pipeline.fitting(line)
-    if was_cut:
-        note(f"warning: line {number} is cut: the model takes {pipeline.model.max_len} tokens with"
-             " the end mark")
-    elif line.strip():
-        source_of(pipeline, line)
+    """Return a line as the model takes it, with a remark on stderr if it is long."""
+    line, remark = pipeline.fitting(line, number)
+    tell(remark)
     return line
 
 

@@ -99,7 +99,7 @@ def add_pair_options(parser):
         "the pairs", "without files for validation some pairs are held out at random")
     for name in FILES:
         what = "file of lines, UTF-8 or .gz" + "; lines of source, tab, target" * ("pairs" in name)
-        data.add_argument(f"--{name.replace('_', '-')}", type=Path, metavar="FILE", help=what)
+        data.add_argument(flag_of(name), type=Path, metavar="FILE", help=what)
     names = [*FILES, *add_group(parser, "the training", PAIR_TRAINING, {"preset": "small"} | PAIRS),
              *add_group(parser, "the model", MODEL, {}), *add_variants(parser, CHOICES)]
     return [*names, *add_rare(parser, PAIRS)]

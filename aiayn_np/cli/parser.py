@@ -177,14 +177,9 @@ def parsed(argv: list[str] | None = None, more: tuple = (),
     if words[0] in GONE:
         raise UsageError(f"the command {words[0]} is gone: {GONE[words[0]]}")
     main, commands = parser(more, steps)
-    for n in (2, 1):                                                   # `train copy` before `train`
-        if (name := " ".join(words[:n])) in commands and len(words) >= n:
-            if below(commands[name]):
-                break
-            return commands[name].parse_intermixed_args(words[n:], defaults_of(words[:n]))
+    for n in range(min(2, len(words)), 0, -1):                         # `train copy` before `train`
+        one = commands.get(" ".join(words[:n]))
+        if one and not below(one):
+            known = argparse.Namespace(task=words[1]) if n == 2 else None
+            return one.parse_intermixed_args(words[n:], known)
     return main.parse_args(words)
-
-
-def defaults_of(words):
-    """Return what the words before the options of a command say: the task of `train`."""
-    return argparse.Namespace(**({"task": words[1]} if words[1:] else {}))

@@ -12,7 +12,7 @@ import numpy as np
 from ..checks import check_number, check_sizes
 from ..files import CheckpointError
 from ..text.batches import Batches
-from ..text.bleu import TOKENIZERS, Score, bleu
+from ..text.bleu import TOKENIZERS, Score
 from ..text.corpus import Corpus
 from ..text.measures import TextProgress, loss_on
 from ..text.pairs import digest_of
@@ -42,6 +42,9 @@ class DataTraining(Training):
 
     batches: Any = None  # of the training data; `prepare` makes them
     validate_every: int  # steps between two validations
+    batch: Any  # of a step: inputs, and then targets; steps must come in their order
+    record_of: Any  # a Step: the record of the step
+    validate: Any  # a record: write into it what a validation of the model finds
 
     @functools.cached_property
     def criterion(self) -> LabelSmoothedCrossEntropy:
@@ -76,18 +79,6 @@ class DataTraining(Training):
                 with blas_threads(threads):
                     self.validate(progress)
             yield progress
-
-    def batch(self, step: int) -> tuple[np.ndarray, ...]:
-        """Return the batch of a step, inputs and then targets; steps must come in their order."""
-        raise NotImplementedError
-
-    def record_of(self, s: Step) -> Any:
-        """Return the record of a step."""
-        raise NotImplementedError
-
-    def validate(self, progress: Any) -> None:
-        """Validate the model, and write what was found into a record."""
-        raise NotImplementedError
 
 
 class PairTraining(DataTraining):
@@ -186,12 +177,12 @@ class PairTraining(DataTraining):
     def translations(self, model: Any, **options: Any) -> list[str]:
         """Return a model's translations of the validation set; options: those of `translate`."""
         sources = [source for source, _ in self.validation]
-        return SentencePipeline(self.task, model).lines(sources, ranks=self.ranks, **options)
+        return self.pipeline(self.task, model).lines(sources, ranks=self.ranks, **options)
 
     def score(self, lines: list[str]) -> Score:
         """Return the BLEU of translations of the validation set."""
         references = [reference for _, reference in self.validation]
-        return bleu(lines, references, tokenize=self.task.tokenize)
+        return self.pipeline(self.task, self.model).score(lines, references)
 
     def finish(self, history: list) -> tuple[dict, dict]:
         """Measure BLEU on the validation set, of three ways to translate.
@@ -224,7 +215,7 @@ class PairTraining(DataTraining):
         yield from (f"  {score.score:6.2f}  {way}" for way, score in found.items())
         yield f"  {found['average, greedy'].signature}\n"
         sources, references = zip(*self.validation[:3])
-        lines = SentencePipeline(self.task, self.averaged()).lines(sources)
+        lines = self.pipeline(self.task, self.averaged()).lines(sources)
         for source, translation, reference in zip(sources, lines, references):
             yield f"source     {source}\nmodel      {translation}\nreference  {reference}\n"
 

@@ -46,6 +46,11 @@ class Pipeline:
                              f" this run, got {src.shape[1] - 1}")
         return src
 
+    def remark(self, src: np.ndarray) -> str:
+        """Return a note on a source (1, T) that is longer than those of the training, or ""."""
+        n, most = src.shape[1] - 1, self.task.max_length
+        return f"note: {n} tokens, trained on at most {most}" if n > most else ""
+
     def source_tokens(self, src: np.ndarray) -> list:
         """Return a label for each id of one source (1, T)."""
         return self.task.tokens(src[0])
@@ -76,9 +81,12 @@ class SourcePipeline(Pipeline):
         return [self.task.text(self.decode(self.source(text), beam=beam, alpha=alpha)[0])
                 if text.strip() else "" for text in watch(texts)]
 
-    def fitting(self, line: str) -> tuple[str, bool]:
-        """Return (a line as `lines` takes it, whether it was cut)."""
-        return line, False
+    def fitting(self, line: str, number: int) -> tuple[str, str]:
+        """Return (a line as `lines` takes it, a remark if it is long, or "").
+
+        number : of the line, for the remark
+        """
+        return line, self.remark(self.source(line)) if line.strip() else ""
 
     def score(self, lines: Sequence[str], references: Sequence[str]) -> Score:
         """Return the BLEU of what was written for some lines."""
@@ -126,11 +134,13 @@ class SentencePipeline(SourcePipeline):
             return super().lines(texts, **options)
         return translate(self.model, self.task.vocabulary, texts, **options)
 
-    def fitting(self, line: str) -> tuple[str, bool]:
-        """Return (a line cut to the model's positions, whether it was cut)."""
+    def fitting(self, line: str, number: int) -> tuple[str, str]:
+        """Return (a line cut to the model's positions, a remark if it was cut, or "")."""
         if self.task.vocabulary is None:
-            return line, False
-        return cut(self.model, self.task.vocabulary, line)
+            return super().fitting(line, number)
+        line, was_cut = cut(self.model, self.task.vocabulary, line)
+        return line, (f"warning: line {number} is cut: the model takes {self.model.max_len} tokens"
+                      " with the end mark" if was_cut else "")
 
     def score(self, lines: Sequence[str], references: Sequence[str]) -> Score:
         return bleu(lines, references, tokenize=self.task.tokenize)

@@ -139,7 +139,7 @@ class WordTraining(DataTraining):
 
     def sample(self, steps: int) -> str:
         """Return what the model writes after the first line of the held-back text."""
-        pipeline = WordPipeline(self.task, self.averaged())
+        pipeline = self.pipeline(self.task, self.averaged())
         return self.task.text(pipeline.written(self.beginning, steps=steps, temperature=0.8,
                                                rng=np.random.default_rng(0)))
 

@@ -24,6 +24,7 @@ from aiayn_np.runs.checkpoint import read_checkpoint
 from aiayn_np.runs.open import open_run
 from aiayn_np.runs.pairs import PairTraining
 from aiayn_np.runs.start import start_pairs
+from aiayn_np.text.vocabulary import Vocabulary
 from aiayn_np.training.threads import VARIABLES
 
 FILES = ["history.csv", "metrics.json", "model.npz", "vocabulary.model"]
@@ -133,6 +134,18 @@ def test_translate_cuts_long_lines_and_names_them(folder, capsys, monkeypatch):
     monkeypatch.setattr(sys, "stdin", stdin)
     assert main(["decode", str(folder)]) == 0
     assert "warning: line 2 is cut: the model takes 256 tokens" in capsys.readouterr().err
+
+
+def test_a_line_of_a_file_without_any_piece_ends_nothing(folder, tmp_path, capsys, monkeypatch):
+    """A normalization may take out all of a line; what is typed is refused then."""
+    encode = Vocabulary.encode
+    monkeypatch.setattr(Vocabulary, "encode", lambda self, lines: encode(
+        self, [line.replace("\u00ad", "") for line in lines]))
+    (tmp_path / "lines").write_text("eins\n\u00ad\nzwei\n", encoding="utf-8")
+    assert main(["decode", str(folder), "--file", str(tmp_path / "lines")]) == 0
+    assert capsys.readouterr().out.splitlines()[1] == ""
+    assert main(["decode", str(folder), "\u00ad"]) == 2
+    assert "a sentence must hold at least one word" in capsys.readouterr().err
 
 
 def test_attention_is_that_of_the_last_layer_while_translating(folder):
