@@ -21,8 +21,8 @@ def add_explore_options(parser):
 
 def explore_command(args):
     """Write the page that runs the model, and print its path."""
-    from ..page.live import NotRunnable, check_runnable
-    from ..page.live_page import most_telling_first, write_live_page
+    from ..page.live import NotRunnable
+    from ..page.live_page import check_page, most_telling_first, write_live_page
 
     run = opened(args.run)
     path = args.out or args.run / "explore.html"
@@ -30,7 +30,7 @@ def explore_command(args):
         check_file("--out", path, ".html", ".htm", force=args.force, own=args.out is None,
                    inputs=[args.run / name for name in run.files])
     try:
-        check_runnable(run.model)
+        check_page(run)
         sources = ([source_of(run.pipeline(), text) for text in args.sequence]
                    or most_telling_first(run, run.training.examples(20)))
         print(write_live_page(run, path, sources, title=args.title, lessons=args.lessons))
@@ -39,3 +39,15 @@ def explore_command(args):
         raise UsageError(f"no page can run this model: {error}; `aiayn-np attend"
                          f" {shlex.quote(str(args.run))}` draws its attention") from None
     return 0
+
+
+def next_step(run):
+    """Return a line on how a run is tried in a browser; "" if no page can run its model."""
+    from ..page.live import NotRunnable
+    from ..page.live_page import check_page
+
+    try:
+        check_page(run)
+    except NotRunnable:
+        return ""
+    return f"To try it out in a browser: aiayn-np explore {shlex.quote(str(run.folder))}\n"

@@ -50,7 +50,9 @@ def main(argv: list[str] | None = None) -> int:
 
 def parsed(argv: list[str] | None = None) -> argparse.Namespace:
     """Return the options of a command line; it may name each command of both packages."""
-    return words.parsed(argv, COMMANDS, FIRST_STEPS)
+    options = words.parsed(argv, COMMANDS, FIRST_STEPS)
+    options.next_step = explore.next_step                              # which ends `train`
+    return options
 
 
 def parser() -> tuple[argparse.ArgumentParser, dict]:

@@ -66,9 +66,6 @@ def live_page(model: Transformer, task: dict, examples: list[str], *, title: str
     check_runnable(model)
     tree = described(model, values, {})
     weights = base64.b64encode(b"".join(a.astype("<f4").tobytes() for a in values)).decode()
-    if len(weights) > MOST:
-        raise NotRunnable(f"its weights are {len(weights) / 1e6:.1f} MB of base64, a page holds"
-                          f" {MOST / 1e6:.0f} MB")
     words = json.loads((PAGE / "words.json").read_text(encoding="utf-8"))
     titles = title if isinstance(title, dict) else {
         lang: title or title_of(task, texts) for lang, texts in words.items()}
@@ -112,7 +109,9 @@ def scripts(names):
 
 
 def check_runnable(model: Module) -> None:
-    """Raise NotRunnable for a layer that the scripts do not have, or whose forward was replaced."""
+    """Raise NotRunnable for a layer that the scripts do not have, or whose forward was replaced,
+    and for more weights than a page holds.
+    """
     package = Module.__module__.split(".")[0]
     for path, layer in leaves(model, Module):
         cls = type(layer)
@@ -121,6 +120,10 @@ def check_runnable(model: Module) -> None:
             raise NotRunnable(f"it has no {cls.__name__} in JavaScript")
         if "forward" in vars(layer):
             raise NotRunnable(f"{path}.forward was replaced in Python")
+    unique = {id(parameter): parameter.value.size for parameter in model.parameters()}
+    if (size := -(-4 * sum(unique.values()) // 3) * 4) > MOST:         # float32 as base64
+        raise NotRunnable(f"its weights are {size / 1e6:.1f} MB of base64, a page holds"
+                          f" {MOST / 1e6:.0f} MB")
 
 
 def described(node, values, places):

@@ -13,7 +13,7 @@ from aiayn_np.text.words import Characters, WordsTask
 from aiayn_np.transformer import Transformer
 
 from .cutting import rules_of
-from .live import NotRunnable, write_live
+from .live import NotRunnable, check_runnable, write_live
 
 
 def write_live_page(run: Run, path: str | Path, sources: list[np.ndarray], *,
@@ -30,6 +30,12 @@ def write_live_page(run: Run, path: str | Path, sources: list[np.ndarray], *,
     telling = told_changes(run, sources[0])[1] if sources else []
     return write_live(path, run.trained(), task_of(run), examples, title=title,
                       lessons=lessons, metrics=run.measured(), telling=telling, answers=answers)
+
+
+def check_page(run: Run) -> None:
+    """Raise NotRunnable if no page can run the model of a run."""
+    check_runnable(run.model)
+    task_of(run)
 
 
 def most_telling_first(run: Run, sources: list[np.ndarray]) -> list[np.ndarray]:

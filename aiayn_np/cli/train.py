@@ -141,7 +141,7 @@ def trained(run, args):
     if ranks.rank == 0:
         print(*lines, sep="\n")
         print(f"\nIn {run.folder}:", ", ".join([*run.files, *(path.name for path in paths)]))
-        print(f"To try it out in a browser: aiayn-np explore {shlex.quote(str(run.folder))}")
+        print(args.next_step(run), end="")
     return 0
 
 

@@ -4,6 +4,7 @@ import base64
 import hashlib
 import re
 import subprocess
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -204,6 +205,25 @@ def test_too_many_weights_are_one_line_that_names_attend(run, monkeypatch, tmp_p
     assert refused([str(run.folder), "3 1"], tmp_path / "page.html", capsys) == (
         "aiayn-np: error: no page can run this model: its weights are 1.2 MB of base64, a page"
         f" holds 1 MB; `aiayn-np attend {run.folder}` draws its attention\n")
+
+
+@pytest.mark.parametrize(("options", "can"), [
+    (["copy"], True), (["copy", "--attention", "relative"], True), (["words"], True),
+    (["copy", "--attention", "rotary"], False), (["words", "--like", "llama"], False),
+    (["text", "--pairs", "PAIRS", "--normalization", "nmt_nfkc"], False)])
+def test_a_training_speaks_of_a_page_only_where_one_can_run_its_model(
+    options, can, no_pictures, tmp_path, capsys, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    Path("PAIRS").write_text("".join(f"ein Hund {n}\ta dog {n}\n" for n in range(99)))
+    Path("text").write_text("Ein kleiner Hund.\n" * 99)
+    more = {"words": ["--text", "text", "--steps", "1"], "copy": ["--steps", "1"],
+            "text": ["--epochs", "0.1", "--vocab-size", "60"]}[options[0]]
+    sizes = ["--N", "1", "--d-model", "8", "--d-ff", "8", "--h", "2"]
+    assert main(["train", *options, *more, *sizes, "--out", "my run"]) == 0
+    told = "To try it out in a browser: aiayn-np explore 'my run'\n"
+    assert capsys.readouterr().out.endswith(told) == can
+    assert main(["explore", "my run"]) == (0 if can else 2)
 
 
 def test_only_its_own_script_and_style_may_do_anything(rng):
