@@ -1,8 +1,7 @@
 """Files that are never half written, and new folders.
 
-A new file takes the place of the old one when it is complete. It is written to a neighbouring
-`.part` file first and moved into place when it is on disk, so that an interruption leaves the old
-file or the new one.
+A new file is written to a neighbouring `.part` file first. It takes the place of the old one when
+it is whole and on disk, so that an interruption leaves the old file or the new one.
 """
 
 import contextlib
@@ -13,12 +12,16 @@ import shutil
 from pathlib import Path
 
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # the request was not wrong
+PLAINLY = {errno.EISDIR: "a folder stands where a file must be"} | dict.fromkeys(
+    (errno.ENOTDIR, errno.EEXIST), "a file stands where a folder must be")
 
 
 def reason_of(error):
     """Return an error of the system as "file: reason", and any other error as it is."""
-    if isinstance(error, OSError) and error.strerror:
-        return f"{error.filename or 'standard output'}: {error.strerror}"
+    if isinstance(error, OSError) and error.errno and error.strerror:
+        system = os.strerror(error.errno)
+        reason = error.strerror.replace(system, PLAINLY.get(error.errno, system))
+        return f"{error.filename or 'standard output'}: {reason}"
     return error
 
 
@@ -34,8 +37,7 @@ class ChangedError(Exception):
 def replacing(path):
     """Open a file to write that takes the place of `path` when it is whole and on disk.
 
-    A symbolic link stays, and the file that it leads to is replaced. Raises OSError that names the
-    path, also for a folder or a device.
+    A symbolic link stays, and the file behind it is replaced. An OSError names the path.
     """
     path = Path(os.path.realpath(path))
     check_replaceable(path)
@@ -82,7 +84,8 @@ def parts_in(folder):
 def check_replaceable(path):
     """Raise PermissionError unless a path is free, or a file that may be written."""
     if path.exists() and not (path.is_file() and os.access(path, os.W_OK)):
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        got = "a folder" if path.is_dir() else "one that is write-protected or a device"
+        raise PermissionError(errno.EACCES, f"must be a file to write to, got {got}", str(path))
 
 
 @contextlib.contextmanager
@@ -106,9 +109,7 @@ def new_folder(path):
             inner.rmdir()
         except OSError as error:
             if error.errno:                                            # by the name the user knows
-                name = str(error.filename or path)
-                error.filename = str(path) + name.removeprefix(str(inner)) if (
-                    name.startswith(str(inner))) else name
+                error.filename = str(error.filename or path).replace(str(inner), str(path))
             raise
         finally:
             shutil.rmtree(inner, ignore_errors=True)
@@ -126,8 +127,7 @@ def made_folder(path, own=False):
 
     own : whether the folder was made just before, so that it goes as well
     """
-    missing = [folder for folder in (path, *path.parents) if not folder.exists()]
-    missing = [path] if own else missing
+    missing = [path] if own else [each for each in (path, *path.parents) if not each.exists()]
     try:
         path.mkdir(parents=True, exist_ok=True)
         yield path

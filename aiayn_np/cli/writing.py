@@ -41,7 +41,7 @@ def check_file(flag: str, path: Path, *endings: str, force: bool = False, own: b
 
     Raises UsageError, or OSError if nothing can be written there.
     """
-    if path.is_dir():
+    if path.is_dir() and not own:
         raise UsageError(f"{flag} must be a file, got the folder {path}")
     for read in inputs:
         if same_file(path, read):

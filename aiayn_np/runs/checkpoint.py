@@ -90,9 +90,9 @@ def opened(path):
     try:
         with open(path, "rb") as raw, np.load(raw, allow_pickle=False) as file:
             yield file
-    except (FileNotFoundError, CheckpointError):
-        raise
     except Exception as error:  # the readers may raise anything for damaged bytes
+        if isinstance(error, CheckpointError) or getattr(error, "filename", None):
+            raise                                                      # it names the file
         reason = str(error) or type(error).__name__
         raise CheckpointError(f"{path} is not a readable checkpoint: {reason}") from error
 

@@ -36,13 +36,13 @@ def test_a_link_stays_and_its_file_is_replaced(tmp_path):
 def test_folders_and_files_that_may_not_be_written_are_refused(tmp_path, monkeypatch):
     path = tmp_path / "file"
     path.write_bytes(b"old")
-    for no_file in (tmp_path, "/dev/null"):
-        with pytest.raises(PermissionError, match=str(no_file)):
+    for no_file, got in ((tmp_path, "a folder"), ("/dev/null", "one that is .* a device")):
+        with pytest.raises(PermissionError, match=f"a file to write to, got {got}: '{no_file}'"):
             write(no_file)
     with pytest.raises(FileNotFoundError, match=r"nowhere/file'"):     # not the .part file
         write(tmp_path / "nowhere" / "file")
     monkeypatch.setattr(os, "access", lambda *_: False)                # root may everything
-    with pytest.raises(PermissionError, match=r"/file'"):
+    with pytest.raises(PermissionError, match=r"got one that is write-protected .*/file'"):
         write(path)
     assert path.read_bytes() == b"old"
     assert os.listdir(tmp_path) == ["file"]

@@ -158,7 +158,7 @@ def test_nothing_is_overwritten(tmp_path, capsys, monkeypatch, command):
         assert main([command, str(name)]) == 2
     out, err = capsys.readouterr()
     assert (out, err.count("\n"), err.count("is there already: choose another name")) == ("", 3, 2)
-    assert f"{tmp_path / 'file'}: File exists" in err
+    assert f"{tmp_path / 'file'}: a file stands where a folder must be" in err
     assert sorted(p.name for p in tmp_path.rglob("*")) == ["file", "mine", "notes.txt"]
     assert (tmp_path / "mine" / "notes.txt").read_text() == "keep me"
 

@@ -145,5 +145,5 @@ def test_what_can_be_known_before_is_refused_before(answers, monkeypatch, capsys
         assert message in capsys.readouterr().err
     monkeypatch.setattr(os, "access", lambda *_: False)                # root may everything
     assert graded_into(answers) == 2
-    assert "old.csv: Permission denied" in capsys.readouterr().err
+    assert "old.csv: must be a file to write to, got one" in capsys.readouterr().err
     assert tables(answers) == {"old.csv": OLD}
