@@ -4,6 +4,7 @@ The tests run with one thread of BLAS: their matrices are small, and with severa
 machine takes ten times as long.
 """
 
+import functools
 import importlib.util
 import os
 import shutil
@@ -44,6 +45,16 @@ def seed(request):
 @pytest.fixture
 def rng(seed):
     return np.random.default_rng(seed)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def one_parser():
+    """The parser of the whole command line is made once: each command of a test asks for it."""
+    import aiayn_np.cli.parser
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(aiayn_np.cli.parser, "parser", functools.cache(aiayn_np.cli.parser.parser))
+        yield
 
 
 @pytest.fixture(scope="module")

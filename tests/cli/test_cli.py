@@ -443,23 +443,23 @@ def test_python_m_and_import_are_light():
     assert "first steps:" in run.stdout
 
 
-@pytest.mark.parametrize("backend", ["not_there", "module://not_there.backend"])
-def test_a_backend_that_is_not_installed_ends_no_command(backend, tmp_path):
+@pytest.mark.parametrize("backend", [
+    "not_there", pytest.param("module://not_there.backend", marks=pytest.mark.slow)])
+def test_a_backend_that_is_not_installed_ends_no_command(backend, folder, tmp_path):
     """A notebook hands its own on to the commands that are started in it.
 
     matplotlib refuses "not_there" as it refuses module://matplotlib_inline.backend_inline where
     that package is not installed.
     """
-    command = [sys.executable, "-m", "aiayn_np", "train", "copy", *TINY, "--steps", "2", "--out",
-               str(tmp_path / "run")]
+    command = [sys.executable, "-m", "aiayn_np", "why", str(folder), "3 1", "--out",
+               str(tmp_path / "why.png")]
     run = subprocess.run(command, env=os.environ | {"MPLBACKEND": backend}, capture_output=True,
                          text=True)
     assert run.returncode == 0, run.stderr
-    assert {"metrics.json", "loss.png", *PICTURES} <= set(files(tmp_path / "run"))
+    assert files(tmp_path).keys() == {"why.png"}
 
 
 @pytest.mark.parametrize("before", [
-    "", "import aiayn_np.cli.main",
     "import IPython\nfrom aiayn_np.cli.main import main\nmain(['check'])"])
 def test_outside_of_the_commands_the_backend_is_the_users(before, tmp_path):
     """In a notebook too, where a cell may call a command."""

@@ -127,7 +127,9 @@ def one_entry(layer, grad_y, cache):
     return grad_x
 
 
-@pytest.mark.parametrize("name", LAYERS)
+@pytest.mark.parametrize("name", [
+    name if name == "EncoderLayer" else pytest.param(name, marks=pytest.mark.slow)
+    for name in LAYERS])
 def test_every_layer_passes(name, seed):
     for i in range(1 if name in STACKS else 3):
         layer, inputs, options = draw(name, np.random.default_rng([seed, i]))

@@ -99,18 +99,13 @@ def judged(cases, faulty):
     return wrong
 
 
-@pytest.mark.parametrize("faulty", [False, True])
-def test_some_of_the_layers_are_judged_rightly(faulty):
-    assert judged(CASES[::9], faulty) == []
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("faulty", [False, True])
 def test_all_200_layers_are_judged_rightly(faulty):
     assert judged(CASES, faulty) == []
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_a_layer_that_casts_its_input_is_judged_in_single_precision(seed):
     rng = np.random.default_rng(seed)
 
@@ -139,10 +134,11 @@ def test_layers_as_students_write_them_are_judged_rightly(name, k, seed):
     assert bool(report) is (k == 1), report
 
 
+@pytest.mark.parametrize("n", [2, pytest.param(30, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", ["CastCache", "CastInside", "FloatInput"])
-def test_30_right_layers_with_float32_inside_have_no_false_alarm(name):
+def test_right_layers_with_float32_inside_have_no_false_alarm(name, n):
     wrong = []
-    for seed in range(30):
+    for seed in range(n):
         layer, inputs = NEIGHBOURS[name](np.random.default_rng(seed), 1)
         report = check_gradients(layer, *inputs, seed=seed)
         if not report or "float32" not in str(report):

@@ -40,7 +40,8 @@ def test_it_opens(here, capsys, command, typed):
 
 
 @pytest.mark.parametrize(("task", "later"), [
-    ("copy", ["--steps", "12"]), ("text", ["--epochs", "2"]), ("words", ["--steps", "12"]),
+    ("copy", ["--steps", "12"]), pytest.param("text", ["--epochs", "2"], marks=pytest.mark.slow),
+    pytest.param("words", ["--steps", "12"], marks=pytest.mark.slow),
 ])
 def test_it_goes_on(here, capsys, task, later):
     before = open_run(task)

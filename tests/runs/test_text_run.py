@@ -176,29 +176,6 @@ def test_the_other_commands_work_on_it_too(folder, tmp_path, capsys):
     assert decoded == open_run(folder).pipeline().lines(["eins"])[0] + "\n"
 
 
-@pytest.mark.slow
-@POSIX
-def test_ctrl_c_leaves_a_run_that_resumes_to_the_same_one(folder, tmp_path, monkeypatch, plain):
-    """It is pressed once in the middle of an epoch, in a run of two shares."""
-    argv = [*options(tmp_path), "--epochs", "1.5", "--accumulate", "2", "--seed", "3"]
-    assert main([*argv, "--out", str(tmp_path / "whole")]) == 0
-    train = PairTraining.run
-
-    def press(self, **options):
-        for progress in train(self, **options):
-            if progress.step == 3:
-                os.kill(os.getpid(), signal.SIGINT)
-            yield progress
-
-    monkeypatch.setattr(PairTraining, "run", press)
-    out = tmp_path / "part"
-    assert main([*argv, "--out", str(out)]) == 1
-    assert open_run(out).optimizer.t == 3
-    monkeypatch.setattr(PairTraining, "run", train)
-    assert main(["train", "text", "--out", str(out), "--resume"]) == 0
-    assert_same_run(out, tmp_path / "whole")
-
-
 @pytest.mark.parametrize(("argv", "message"), [
     (["train", "text"], "sentence pairs must be given by --pairs, or by --source and --target"),
     (["train", "text", "--resume"], "runs/text/model.npz: No such file"),

@@ -3,7 +3,6 @@
 import json
 import math
 import re
-import shutil
 import sys
 
 import numpy as np
@@ -151,16 +150,6 @@ def test_a_resumed_run_is_the_same_to_the_bit(folder, options, tmp_path, capsys)
         assert "the text must be the one that the run began with" in capsys.readouterr().err
     finally:
         write_grammar(text, 300)
-
-
-@pytest.mark.slow
-def test_accumulated_shares_are_the_same_training(folder, tmp_path):
-    whole = trained(tmp_path, "--steps", "5", "--float64")
-    shutil.move(whole, tmp_path / "whole")
-    shares = trained(tmp_path, "--steps", "5", "--float64", "--accumulate", "3")
-    states = [open_run(f).model.state_dict() for f in (tmp_path / "whole", shares)]
-    for name, value in states[0].items():
-        np.testing.assert_allclose(value, states[1][name], atol=1e-9, err_msg=name)
 
 
 @pytest.mark.slow
@@ -349,23 +338,6 @@ def test_a_run_like_llama_has_its_parts_and_keeps_its_keys(tmp_path, capsys):
     for command in (["generate", "the ", "--steps", "20"], ["attend", "the "], ["trace", "the "]):
         assert main([command[0], str(folder), *command[1:]]) == 0
         assert capsys.readouterr().out
-
-
-@pytest.mark.slow
-def test_a_run_like_llama_resumes_to_the_bit(tmp_path):
-    """The moments, the decay and the cosine go on as if nothing had been."""
-    once = open_run(trained(tmp_path, *LLAMA))
-    (tmp_path / "twice").mkdir()
-    run = Run(tmp_path / "twice", json.loads(json.dumps(once.config)))
-    run.training.prepare()
-    run.history = [progress for _, progress in zip(range(13), run.training.run())]
-    run.save()
-    again = open_run(tmp_path / "twice")
-    assert again.optimizer.t == 13
-    again.training.prepare()
-    assert len(list(again.training.run())) == 17
-    for name, value in once.model.state_dict().items():
-        np.testing.assert_array_equal(again.model.state_dict()[name], value)
 
 
 @pytest.mark.parametrize(("argv", "message"), [

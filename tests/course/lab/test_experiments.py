@@ -326,7 +326,8 @@ def test_a_folder_that_cannot_be_written_is_refused_before_anything_is_measured(
     assert main(["figures", "one", "--out", str(tmp_path / "file" / "x")]) == 2
     printed, error = capsys.readouterr()
     assert printed == ""
-    assert re.fullmatch(r"aiayn-np: error: \S+file/x: a file stands where a folder must be\n", error)
+    assert re.fullmatch(r"aiayn-np: error: \S+file/x: a file stands where a folder must be\n",
+                        error)
 
 
 # Measures

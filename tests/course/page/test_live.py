@@ -3,16 +3,12 @@
 import base64
 import hashlib
 import re
-import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
 from html_pages import data_of, untrained_run
-from hugging_face import GOLDEN
 from javascript import VARIANTS, random_model
-from npm import installed
-from real_models import make_bert, make_gpt2
 
 from aiayn_course.cli.main import main
 from aiayn_course.page import live
@@ -187,19 +183,6 @@ def test_a_layer_without_javascript_is_one_line_that_names_attend(tmp_path, caps
             f" `aiayn-np attend {folder}` draws its attention\n")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("family", "layer"), [
-    ("gpt2", "UnscaledEmbedding"), ("bert", "MaskedLanguageModel"),
-    ("marian", "SinusoidsInHalves")])
-def test_a_model_of_another_library_is_sent_to_attend(family, layer, tmp_path, rng, capsys):
-    make = dict(gpt2=lambda folder: make_gpt2(folder, rng), bert=make_bert,
-                marian=lambda folder: GOLDEN / "marian")[family]
-    folder = make(tmp_path / "model") or tmp_path / "model"
-    assert refused([str(folder), "the cat"], tmp_path / "page.html", capsys) == (
-        f"aiayn-np: error: no page can run this model: it has no {layer} in JavaScript;"
-        f" `aiayn-np attend {folder}` draws its attention\n")
-
-
 def test_too_many_weights_are_one_line_that_names_attend(run, monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(live, "MOST", 1_000_000)
     assert refused([str(run.folder), "3 1"], tmp_path / "page.html", capsys) == (
@@ -252,14 +235,6 @@ def test_hostile_texts_are_only_data(rng):
     assert data["task"]["tokens"] == HOSTILE
     assert data["title"]["zh"] == "</title><script>alert(1)</script>{{script}}"
     assert "\u2028" not in page
-
-
-@pytest.mark.slow
-def test_prettier_would_change_nothing(tmp_path):
-    found = installed(tmp_path, "prettier@3") / ".bin" / "prettier"
-    command = [found, "--check", *live.PAGE.glob("*.js")]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
 
 
 def test_lessons_are_links_where_the_page_knows_where_they_are(rng):

@@ -1,33 +1,25 @@
 """The page that runs a model, as it is used: in Chromium, by mouse, by keys and by typing."""
 
 import copy
-import json
 
 import numpy as np
 import pytest
 from browser import PHONE, api, chromium, opened, visit  # noqa: F401
 from javascript import (
-    CASES,
     NAMES,
-    SOLVE,
     VARIANTS,
-    changed,
-    packed,
     random_model,
     rounded,
-    without_future_mask,
 )
 from npm import installed
 from test_live import HOSTILE, page_of
-from test_live_forward import CHANGES, agree, cases_of
 from trained import trained
 
 from aiayn_course.cli.main import main
-from aiayn_np import CopyTask, ReverseTask, SortTask, Transformer, greedy_decode
+from aiayn_np import Transformer
 from aiayn_np.runs.run import Run
 
 pytestmark = pytest.mark.slow
-TASKS = [CopyTask, ReverseTask, SortTask]
 
 
 @pytest.fixture(scope="module")
@@ -85,13 +77,6 @@ def flip(page, name):
     settled(page)
 
 
-def told(page):
-    """What is said of a change, with what is behind the dotted words."""
-    out = page.locator("#outcome")
-    return " ".join([out.inner_text(), *out.locator(".term").evaluate_all(
-        "all => all.map((one) => one.title)")])
-
-
 def lines(page):
     """The answers of the model as trained, and of the changed one where there is one."""
     return page.locator("#written strong").all_inner_texts()
@@ -105,17 +90,6 @@ def model_of(run):
 # ---- the numbers -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("task_class", TASKS, ids=lambda c: c.name)
-@pytest.mark.parametrize("variant", VARIANTS, ids=NAMES)
-def test_page_and_numpy_agree_in_a_browser(page, variant, task_class, rng):
-    task = task_class()
-    model = random_model(variant, task.vocab_size, rng)
-    cases = cases_of(task, 200, rng)
-    text = json.dumps(packed(model) | dict(cases=cases))
-    found = page.evaluate(f"(text) => {{ {SOLVE} {CASES} return main(JSON.parse(text)); }}", text)
-    agree(model, cases, found)
-
-
 def test_what_is_typed_is_answered_as_the_command_line_does(page, run):
     src = run.task.test(2000)[0][:20]
     for row in src:
@@ -124,24 +98,6 @@ def test_what_is_typed_is_answered_as_the_command_line_does(page, run):
         typed(page, text)
         assert lines(page) == [run.task.text(run.pipeline().decode(ids[None])[0])]
     assert page.locator("#source-note").inner_text() == ""
-
-
-@pytest.mark.parametrize("change", CHANGES)
-def test_each_what_if_of_the_page_is_the_change_in_python(page, run, change, monkeypatch):
-    changes = {**CHANGES[change]}
-    changes["muted"] = [one | dict(head=one["head"] % 2) for one in changes.get("muted", [])]
-    if not changes.get("causal", True):
-        without_future_mask(monkeypatch)
-    ids = run.task.source("5 0 3 1 4")
-    page.evaluate("(changes) => { element('source').value = view.text = '5 0 3 1 4';"
-                  " change(changes); }", changes)
-    settled(page)
-    other = changed(model_of(run), changes)
-    want = greedy_decode(other, ids, bos=run.task.bos, eos=run.task.eos, keep=False)[0]
-    assert lines(page)[1] == run.task.text(want)
-    tgt, logits = page.evaluate("[shown(thoughts[1]).tgt, [...shown(thoughts[1]).logits.data]]")
-    found = other.forward(ids, np.array([tgt]))[0]
-    np.testing.assert_allclose(logits, found.ravel(), rtol=0, atol=1e-4)
 
 
 def test_every_switch_makes_its_change_and_takes_back_the_one_before(page):
@@ -644,24 +600,6 @@ def test_every_box_of_figure_1_says_what_comes_out(page, run):
     assert page.locator("#box code").nth(1).inner_text() == "model.decoder.layers.1.add_norm_3"
     page.get_by_role("button", name="Next box").click()
     assert page.locator("#box h3").inner_text() == "Linear"
-
-
-@pytest.mark.parametrize("variant", VARIANTS, ids=NAMES)
-def test_every_variant_is_drawn_and_explained(visit, tmp_path, variant, rng):  # noqa: F811
-    path = tmp_path / "page.html"
-    path.write_text(page_of(random_model(variant, 7, rng)), encoding="utf-8")
-    page = visit(path)
-    unfold(page)
-    typed(page, "3 4 5")
-    count = page.evaluate("boxes_of(thoughts[0]).length")
-    boxes = {"post": 2 + 8 + 2 + 12 + 2, "pre": 2 + 12 + 1 + 2 + 18 + 1 + 2}
-    assert count == boxes[variant["norm"]]
-    flip(page, "No positions")
-    page.evaluate("change({ factor: 2 })")
-    settled(page)
-    for box in range(count):
-        page.evaluate("(box) => choose({ box, side: box % 2 })", box)
-        assert page.locator("#box code").first.inner_text()
 
 
 # ---- for everybody -----------------------------------------------------------------------------

@@ -211,20 +211,3 @@ def test_chinese_lessons_are_linked_in_chinese(visit, tmp_path, rng):  # noqa: F
 
 
 # ---- for everybody -----------------------------------------------------------------------------
-
-
-def test_axe_finds_nothing_in_chinese(page, axe):  # noqa: F811
-    page.evaluate("(changes) => change(changes)", CHANGES)
-    settled(page)
-    page.evaluate(axe)
-    found = page.evaluate("axe.run()")
-    assert [(v["id"], [n["html"][:150] for n in v["nodes"]][:2]) for v in found["violations"]] == []
-
-
-@pytest.mark.parametrize("size", [dict(width=360, height=740), dict(width=1280, height=720), PHONE])
-def test_nothing_sticks_out_of_the_window_in_chinese(visit, path, size):  # noqa: F811
-    page = visit(path, "#lang=zh", viewport=size)
-    settled(page)
-    page.evaluate("(changes) => change(changes)", CHANGES)
-    settled(page)
-    assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
