@@ -13,6 +13,7 @@ from pathlib import Path
 from aiayn_np.cli.common import UsageError, note
 from aiayn_np.cli.writing import add_out, check_file
 from aiayn_np.files import replacing
+from aiayn_np.training.checks import check_seed
 
 MESSAGE = 300  # characters of a message that are kept
 MARK = "\ufeff".encode()  # by which a spreadsheet knows UTF-8
@@ -80,6 +81,8 @@ def must_be_possible(args):
     from ..exercises.exercise import EXERCISES
     from ..exercises.language import say
 
+    if args.seed is not None:
+        check_seed(args.seed)
     faults = (
         (not args.folder.is_dir(), say("FOLDER must be a folder that holds submissions, got"
                                        " {folder}", folder=args.folder)),

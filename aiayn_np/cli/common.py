@@ -52,8 +52,9 @@ def checked(kind: Callable, check: Callable) -> Callable:
 
 
 def note(text: object) -> None:
-    """Write a line of progress to stderr, whole: several processes may write there."""
-    print(f"{text}\n", end="", file=sys.stderr, flush=True)
+    """Write a line to stderr, whole, as several processes may write there; nothing for ""."""
+    if text != "":
+        print(f"{text}\n", end="", file=sys.stderr, flush=True)
 
 
 def lines_of_stdin(what):
@@ -76,13 +77,13 @@ def opened(folder: Path, command: str = "") -> Any:
     """
     from ..runs.open import announcement, open_run
 
-    tell(announcement(folder))
+    note(announcement(folder))
     run = open_run(folder)
     uses = run.pipeline_class.uses
     if command and command not in uses:
         raise UsageError(f"{folder} must hold a model for {command}, got one of {run.task.name},"
                          f" which is for aiayn-np {', '.join(uses)}")
-    tell(run.note)
+    note(run.note)
     return run
 
 
@@ -95,9 +96,3 @@ def in_the_run(out: Path | None) -> Iterator[None]:
         if out is None:
             error.strerror = f"{error.strerror}; --out writes elsewhere"
         raise
-
-
-def tell(line):
-    """Write a line of progress, if there is one: small models need none."""
-    if line:
-        note(line)

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from .common import UsageError, add_beam, add_run, in_the_run, lines_of_stdin, note, opened, tell
+from ..text.pairs import read_lines
+from .common import UsageError, add_beam, add_run, in_the_run, lines_of_stdin, note, opened
 from .progress import shown
 from .writing import add_out, check_folder, make_writable
 
@@ -40,14 +41,12 @@ def add_sequence(parser):
 def source_of(pipeline: Any, text: str) -> np.ndarray:
     """Return the source ids of a text; note that it is longer than those of the training."""
     src = pipeline.source(text)
-    tell(pipeline.remark(src))
+    note(pipeline.remark(src))
     return src
 
 
 def decode_command(args):
     """Print what the model writes for each sequence; with references, BLEU on stderr."""
-    from ..text.pairs import read_lines
-
     if args.symbol and args.file:
         raise UsageError("sequences and --file must not both be given")
     pipeline = opened(args.run, "decode").pipeline()
@@ -71,8 +70,6 @@ def parts(args, pipeline, references):
     What is typed must fit the model. Of --file and stdin, a line that is too long for a translator
     is cut.
     """
-    from ..text.pairs import read_lines
-
     if not (args.symbol or args.file):
         for number, line in enumerate(lines_of_stdin("sequence"), 1):
             yield [fitting(pipeline, line, number)]
@@ -94,17 +91,25 @@ def sequences(words: list[str]) -> list[str]:
     return words if any(" " in word.strip() for word in words) else [" ".join(words)]
 
 
+def one_sequence(words: list[str]) -> str:
+    """Return the one sequence that words mean; raise UsageError for several."""
+    first, *others = sequences(words)
+    if others:
+        raise UsageError(f"one sequence must be given, got {1 + len(others)}")
+    return first
+
+
 def fitting(pipeline, line, number):
     """Return a line as the model takes it, with a remark on stderr if it is long."""
     line, remark = pipeline.fitting(line, number)
-    tell(remark)
+    note(remark)
     return line
 
 
 def attend_command(args):
     """Draw the attention for a sequence, and print the paths of the pictures."""
     pipeline = opened(args.run, "attend").pipeline()
-    src = source_of(pipeline, " ".join(args.symbol))
+    src = source_of(pipeline, one_sequence(args.symbol))
     folder = args.out or args.run / "attend"
     check_folder(folder, "metrics.json", "*attention_*.png", force=args.force)
     with in_the_run(args.out):
@@ -121,7 +126,7 @@ def trace_command(args):
     from ..plotting.tracing import trace
 
     pipeline = opened(args.run, "trace").pipeline()
-    src, tgt_in, tgt_out = pipeline.example(source_of(pipeline, " ".join(args.symbol)))
+    src, tgt_in, tgt_out = pipeline.example(source_of(pipeline, one_sequence(args.symbol)))
     found = trace(pipeline.model, src, tgt_in, tgt_out, loss=pipeline.loss)
     print(found.table(width=shutil.get_terminal_size().columns if sys.stdout.isatty() else None))
     return 0

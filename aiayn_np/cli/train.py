@@ -18,7 +18,6 @@ from .options import LATER, flag_of, given_options
 from .progress import Reporter
 from .writing import check_folder, make_writable
 
-SILENT: contextlib.nullcontext = contextlib.nullcontext()  # of the ranks that do not report
 SAVE_EVERY = 120  # seconds between two checkpoints, at most
 FIRST = ("history.csv", "vocabulary.model")  # written before the first checkpoint
 
@@ -155,7 +154,8 @@ def shared_run(folder, args, ranks):
         note(str(ranks))
     if ranks.rank == 0:
         resumes = args.resume and not ended_early(folder)
-        run, notes = resumed_run(folder, args) if resumes else new_run(folder, args)
+        run, notes = (resumed_run(folder, args) if resumes else
+                      args.start(folder, args, given_options(args)))
         for line in notes:
             note(line)
     run = ranks.first(run)
@@ -175,13 +175,13 @@ def take_steps(run, earlier=0.0, *, threads=None):
         make_writable(run.folder)
     if run.ended:
         return True
-    for line in training.announcement(run.folder):
-        if leads:
-            note(line)
     if leads:
+        for line in training.announcement(run.folder):
+            note(line)
         run.metrics.unlink(missing_ok=True)                            # they are out of date
     saved = time.perf_counter()
-    with interruptible(run) as pressed, Reporter(training) if leads else SILENT as reporter:
+    shown = Reporter(training) if leads else contextlib.nullcontext()
+    with interruptible(run) as pressed, shown as reporter:
         for progress in steps:
             progress.seconds += earlier
             run.history.append(progress)
@@ -220,11 +220,6 @@ def interruptible(run):
         raise FloatingPointError(f"{error}; {saved}") from None
     finally:
         signal.signal(signal.SIGINT, handler)
-
-
-def new_run(folder, args):
-    """Return (a new run in a folder without one, notes on its data)."""
-    return args.start(folder, args, given_options(args))
 
 
 def resumed_run(folder, args):

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..files import NO_ROOM, reason_of
 from .common import UsageError, in_the_run, nearest, note, opened
-from .look import add_sequence, source_of
+from .look import add_sequence, one_sequence, source_of
 from .writing import add_out, check_file
 
 OTHERS = 8  # tokens by which each one is replaced
@@ -31,7 +31,7 @@ def why_command(args):
     """Print the shares of each written word and what replacing tells, and draw the shares."""
     run = opened(args.run, "why")
     pipeline = run.pipeline()
-    src = source_of(pipeline, " ".join(args.symbol))
+    src = source_of(pipeline, one_sequence(args.symbol))
     if args.out is not None:
         check_file("--out", args.out, ".png", force=args.force,
                    inputs=[args.run / name for name in run.files])
@@ -150,9 +150,13 @@ def sentence(word, spoke):
 
 
 def id_of(task, word):
-    """Return the id of a word of the vocabulary; UsageError with the nearest one."""
-    names = [name.strip("▁") for name in task.tokens(np.arange(task.vocab_size))]
-    if word in names:
-        return names.index(word)
+    """Return the id of a word of the vocabulary; UsageError with the nearest one.
+
+    A piece that begins a word is shown with an underscore, which need not be typed.
+    """
+    names = task.tokens(np.arange(task.vocab_size))
+    for name in (f"_{word}", word):
+        if name in names:
+            return names.index(name)
     raise UsageError("--against must be one token of the vocabulary, got"
                      f" {word!r}{nearest(word, names)}")

@@ -232,6 +232,7 @@ def check_options(options):
     """Raise TypeError or ValueError for bad options, before any file is read."""
     check_number("epochs", options["epochs"], 0, 1e6, open_low=True)
     check_number("rate_scale", options["rate_scale"], 0, float("inf"))
+    check_number("eps_ls", options["eps_ls"], 0, 1)
     names = ("vocabulary", "tokens", "max_length", "warmup_steps", "bleu_every", "average_every",
              "accumulate")
     check_sizes(**{name: options[name] for name in names if name in options})

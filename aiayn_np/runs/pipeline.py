@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..checks import check_sizes
 from ..decoding.beam import beam_search
 from ..decoding.generation import generate, perplexity
 from ..decoding.greedy import greedy_decode
@@ -34,6 +35,7 @@ class Pipeline:
 
     uses: tuple[str, ...] = ()  # the commands that work on such a model
     loss: Any = None
+    ends = 0  # marks that the task sets at the end of a text
 
     def __init__(self, task: Any, model: Any) -> None:
         self.task, self.model = task, model
@@ -42,13 +44,13 @@ class Pipeline:
         """Return the ids (1, T) of a text; raise ValueError if the model has too few positions."""
         src = self.task.source(text)
         if src.shape[1] > self.model.max_len:
-            raise ValueError(f"a sequence must have at most {self.model.max_len - 1} tokens for"
-                             f" this run, got {src.shape[1] - 1}")
+            raise ValueError(f"a sequence must have at most {self.model.max_len - self.ends} tokens"
+                             f" for this run, got {src.shape[1] - self.ends}")
         return src
 
     def remark(self, src: np.ndarray) -> str:
         """Return a note on a source (1, T) that is longer than those of the training, or ""."""
-        n, most = src.shape[1] - 1, self.task.max_length
+        n, most = src.shape[1] - self.ends, self.task.max_length
         return f"note: {n} tokens, trained on at most {most}" if n > most else ""
 
     def source_tokens(self, src: np.ndarray) -> list:
@@ -66,6 +68,7 @@ class SourcePipeline(Pipeline):
     """A model that reads a source and writes a target."""
 
     uses: tuple[str, ...] = ("decode", "attend", "why", "trace", "export")
+    ends = 1
 
     def decode(self, src: np.ndarray, max_len: int | None = None, *, beam: int = 1,
                alpha: float = 0.6) -> np.ndarray:
@@ -222,6 +225,7 @@ class WordPipeline(TextPipeline):
         The model reads the last tokens, at most half of `max_len` of them. When it has no position
         left, it does so again.
         """
+        check_sizes(steps=steps)
         model, text = self.model, list(ids)
         half = max(1, model.max_len // 2)
         while steps > 0:

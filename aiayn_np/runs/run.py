@@ -11,7 +11,6 @@ from ..training.tasks import TASKS
 from . import history
 from .checkpoint import load_checkpoint, read_header, save_checkpoint
 from .pairs import PairTraining
-from .pipeline import Pipeline
 from .symbols import SymbolTraining
 from .words import WordTraining
 
@@ -34,7 +33,7 @@ class Run:
         self.folder, self.config = Path(folder), config
         self.training: Any = TRAININGS[config["task"]](self.folder, config)
         self.task, self.model = self.training.task, self.training.model
-        self.optimizer = self.training.optimizer
+        self.optimizer, self.pipeline_class = self.training.optimizer, self.training.pipeline
         self.history: list = []
         self.checkpoint, self.metrics = self.folder / "model.npz", self.folder / "metrics.json"
 
@@ -42,11 +41,6 @@ class Run:
     def files(self) -> list[str]:
         """Names of the files in the folder, besides pictures."""
         return ["model.npz", "metrics.json", "history.csv", *self.training.files]
-
-    @property
-    def pipeline_class(self) -> type[Pipeline]:
-        """The class of the pipeline, which tells what the model can be used for."""
-        return self.training.pipeline
 
     @property
     def note(self) -> str:

@@ -125,6 +125,7 @@ def config_of(task, o, size, seed, dtype, variants):
     counts = ("batch_size", "accumulate", "warmup_steps")
     check_sizes(**sizes, max_length=o["max_length"], **{name: o[name] for name in counts})
     check_number("rate_scale", o["rate_scale"], 0, float("inf"))
+    check_number("eps_ls", o["eps_ls"], 0, 1)
     check_fits(training_bytes(size, o["batch_size"] * o["max_length"] // o["accumulate"], **sizes),
                "training")
     return dict(task=task, seed=seed, dtype=dtype, model=sizes | dict(h=o["h"], P_drop=o["P_drop"]),

@@ -27,6 +27,10 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="pipes, limits and lo
     (["train", "copy", "--d-model", "9" * 12, "--out", "OUT"], "needs about"),
     (["train", "copy", "--N", "1000000000", "--out", "OUT"], "training"),
     (["train", "copy", "--warmup-steps", "0", "--out", "OUT"], "warmup_steps must be at least 1"),
+    (["train", "text", "--pairs", "PAIRS", "--eps-ls", "1", "--out", "OUT"],
+     "eps_ls must lie in [0, 1)"),                                     # before the pairs are read
+    (["train", "words", "--text", "PAIRS", "--eps-ls", "1", "--out", "OUT"],
+     "eps_ls must lie in [0, 1)"),
     (["train", "copy", "--rate-scale", "-1", "--out", "OUT"], "rate_scale must lie in [0, inf)"),
     (["train", "copy", "--symbols", "1" + "0" * 30, "--out", "OUT"], "symbols must be at most"),
     *((["train", "copy", flag, "9" * 15, "--out", "OUT"], "training needs about")

@@ -4,12 +4,13 @@ import errno
 import re
 import tempfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from same_run import TINY, without_pictures
 
 from aiayn_course.cli.main import main
-from aiayn_np.cli.why import sentence, table
+from aiayn_np.cli.why import id_of, sentence, table
 from aiayn_np.reading import shares
 from aiayn_np.runs.open import open_run
 from aiayn_np.text.columns import width
@@ -123,6 +124,18 @@ def test_wrong_requests_are_one_line(folder, options, message, capsys):
     err = capsys.readouterr().err
     assert message in err
     assert err.count("\n") == 1
+
+
+def test_a_word_is_meant_before_a_piece_inside_one():
+    task = SimpleNamespace(vocab_size=4, tokens=lambda ids: [["two", "_two", "x", "3"][i]
+                                                             for i in ids])
+    assert [id_of(task, word) for word in ("two", "_two", "x", "3")] == [1, 1, 2, 3]
+
+
+@pytest.mark.parametrize("command", ["why", "attend", "trace"])
+def test_several_sequences_are_refused(folder, command, capsys):
+    assert main([command, str(folder), "1 2", "2 3"]) == 2
+    assert capsys.readouterr().err == "aiayn-np: error: one sequence must be given, got 2\n"
 
 
 def test_the_sentence_names_what_gave_most():

@@ -12,8 +12,8 @@ from same_run import assert_same_run
 
 from aiayn_course.cli.main import main
 from aiayn_np import Softmax
+from aiayn_np.cli.options import given_options
 from aiayn_np.cli.parser import parsed
-from aiayn_np.cli.train import new_run
 from aiayn_np.decoding.generation import GrowingText, perplexity, start_generation
 from aiayn_np.runs import words
 from aiayn_np.runs.open import open_run
@@ -302,7 +302,8 @@ def test_fifty_steps_have_the_losses_of_pytorch(form, tmp_path):
 
     argv = ["train", "words", "--text", str(write_grammar(tmp_path / "text.txt", 300)), "--float64",
             "--norm", form, "--steps", "50", "--batch-size", "4", "--out", str(tmp_path)]
-    run, _ = new_run(tmp_path, parsed(argv))
+    args = parsed(argv)
+    run, _ = args.start(tmp_path, args, given_options(args))
     twin, batches, draw = Twin(run), [], run.training.batches.draw
     run.training.batches.draw = lambda rng: batches.append(draw(rng)) or batches[-1]
     losses = [(p.loss, twin.step(*batches[-1], p.rate)) for p in run.training.run()]
@@ -351,3 +352,15 @@ def test_options_that_do_not_go_with_llama_are_refused(argv, message, tmp_path, 
     assert main(["train", *argv, "--out", str(tmp_path / "run")]) == 2
     assert message in capsys.readouterr().err
     assert not (tmp_path / "run").exists()
+
+
+def test_a_text_that_is_too_long_is_counted_without_an_end_mark(folder, capsys):
+    text = "the cat sees a dog " * 9
+    assert main(["attend", str(folder), text]) == 2
+    count = len(open_run(folder).task.source(text)[0])
+    assert f"at most 16 tokens for this run, got {count}\n" in capsys.readouterr().err
+
+
+def test_a_number_of_tokens_below_one_is_refused(folder, capsys):
+    assert main(["generate", str(folder), "the", "--steps", "0"]) == 2
+    assert "steps must be at least 1, got steps=0" in capsys.readouterr().err

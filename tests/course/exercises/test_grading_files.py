@@ -134,6 +134,7 @@ def test_a_name_that_is_not_utf_8_stops_no_table(tmp_path, capsys):
     (["--exercise", "soft"], "exercise must be one of softmax, layer norm"),
     (["--timeout", "0"], "timeout must be a positive number"),
     (["--memory", "10"], "memory must be at least 256 MB"),
+    (["--seed", "-1"], "seed must be an integer of at least 0, got seed=-1"),
 ])
 def test_a_wrong_request_is_refused(tmp_path, argv, what, capsys):
     folder = [str(tmp_path / argv.pop())] if argv == ["nowhere"] else [str(tmp_path)]
