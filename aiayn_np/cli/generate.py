@@ -1,9 +1,11 @@
 """The commands for real models over one text: `generate`, `perplexity` and `fill`."""
 
 import functools
+import itertools
 from pathlib import Path
 
-from .common import add_run, opened
+from ..checks import check_sizes
+from .common import add_run, checked, opened
 from .progress import shown
 
 
@@ -11,7 +13,8 @@ def add_generate_options(parser):
     """Add the options of `generate`."""
     add_run(parser, "a run of `train words`, or a folder of a GPT-2 or a Llama")
     parser.add_argument("text", help="the beginning of a text")
-    parser.add_argument("--steps", type=int, default=40, help="tokens, at most (default: 40)")
+    parser.add_argument("--steps", type=checked(int, lambda n: check_sizes(steps=n)), default=40,
+                        help="tokens, at most (default: 40)")
     parser.add_argument("--temperature", type=float, default=1.0,
                         help="below 1 likely tokens come more often, at 0 always (default: 1)")
     parser.add_argument("--top-k", type=int, help="draw only from so many likeliest tokens")
@@ -28,7 +31,8 @@ def add_fill_options(parser):
     """Add the options of `fill`."""
     add_run(parser, "folder of a BERT, as Hugging Face gives it")
     parser.add_argument("text", help='such as "Paris is the [MASK] of France"')
-    parser.add_argument("--top", type=int, default=5, help="guesses for each (default: 5)")
+    parser.add_argument("--top", type=checked(int, lambda n: check_sizes(top=n)), default=5,
+                        help="guesses for each (default: 5)")
 
 
 def generate_command(args):
@@ -42,9 +46,11 @@ def generate_command(args):
     task = pipeline.task
     ids = task.source(args.text)[0]
     written, before = list(ids), task.text(ids)
+    tokens = pipeline.written(ids, steps=args.steps, temperature=args.temperature,
+                              top_k=args.top_k, rng=np.random.default_rng(args.seed))
+    first = next(tokens)                               # a wrong option is refused before any output
     print(before, end="", flush=True)
-    for token in pipeline.written(ids, steps=args.steps, temperature=args.temperature,
-                                  top_k=args.top_k, rng=np.random.default_rng(args.seed)):
+    for token in itertools.chain([first], tokens):
         written.append(token)
         now = task.text(written)
         if not now.endswith("\ufffd"):                 # a character may need several tokens
@@ -66,9 +72,6 @@ def perplexity_command(args):
 
 def fill_command(args):
     """Print the likeliest tokens for every masked one."""
-    from ..checks import check_sizes
-
-    check_sizes(top=args.top)
     pipeline = opened(args.run, "fill").pipeline()
     for guesses in pipeline.filled(args.text, args.top):
         for share, piece, text in guesses:

@@ -59,7 +59,8 @@ def add_train_options(parser: argparse.ArgumentParser) -> None:
         one.add_argument("--resume", action="store_true", help="go on with the run in --out")
         options = add(one)
         one.set_defaults(command=parser.get_default("command"), start=start,
-                         options=[*options, "seed", "float64"], next_step=lambda run: "")
+                         options=[*options, "seed", "float64"], next_step=lambda run: "",
+                         tasks=tasks.choices)
 
 
 def add_symbol_options(parser):

@@ -82,19 +82,21 @@ GONE = {  # a command of earlier versions -> what stands in its place
 
 
 class Shape(argparse.RawDescriptionHelpFormatter):
-    """Help in which a long line of text, or of an example, goes on in the next."""
+    """Help in which every line that is too long for the terminal goes on in the next."""
 
-    def _fill_text(self, text, width, indent):
-        lines = [line for long in text.splitlines()
-                 for line in ([long] if len(indent + long) <= width else
-                              folded(long, width - len(indent)))]
-        return "".join(f"{indent}{line}\n" for line in lines)
+    def format_help(self):
+        lines = super().format_help().splitlines()
+        return "".join(f"{part}\n" for line in lines for part in folded(line, self._width))
 
 
 def folded(line, width):
     """Return a long line as several. Of an example they can be copied: the comment stands below."""
-    if not line.startswith("  "):
-        return textwrap.wrap(line, width)
+    if len(line) <= width:
+        return [line]
+    if not line.startswith("  aiayn-np "):
+        hang = " " * len(re.findall(r"^ *(?:\S+  +)?", line)[0])
+        return textwrap.wrap(re.sub(r",(?=\S)", ", ", line), width, subsequent_indent=hang,
+                             break_on_hyphens=False)
     command, _, comment = line.partition("  # ")
     whole = re.sub(r'"[^"]*"', lambda quoted: quoted[0].replace(" ", "\0"), command.strip())
     parts = textwrap.wrap(whole, width - 4, subsequent_indent="  ", break_long_words=False,
@@ -118,6 +120,7 @@ class Parser(argparse.ArgumentParser):
 
     def meant(self, message):
         """Return the end of a message about a wrong word: the closest known one, or ""."""
+        words, known = [], []
         if choice := re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message):
             words, known = [choice[1]], re.findall(r"[\w-]+", choice[2])
         elif message.startswith("unrecognized arguments"):
@@ -125,8 +128,9 @@ class Parser(argparse.ArgumentParser):
             for word in words:
                 if ALIKE.get(word) in known:
                     return f"; here it is {ALIKE[word]}"
-        else:
-            return ""
+                if of := [task for task, one in (self.get_default("tasks") or {}).items()
+                          if word in one._option_string_actions]:
+                    return f"; it is an option of train {', '.join(of)}"
         return next(filter(None, (nearest(word, known) for word in words)), "")
 
 

@@ -15,7 +15,7 @@ from .common import note
 EVERY = 15  # seconds between two lines
 
 
-class Reporter:
+class Reporter(contextlib.AbstractContextManager):
     """Shows the progress of a training: a bar on a terminal, lines elsewhere.
 
     A toy task gets a line at every validation, text every 15 seconds and at every validation.
@@ -26,9 +26,6 @@ class Reporter:
         self.bar = progress_bar(steps, done)
         self.log = training.per_epoch and TextLog(steps, training.per_epoch, done)
         self.validation = ""
-
-    def __enter__(self):
-        return self
 
     def __exit__(self, *_):
         if self.bar is not None:

@@ -18,6 +18,7 @@ from .options import LATER, flag_of, given_options
 from .progress import Reporter
 from .writing import check_folder, make_writable
 
+NOTHING: contextlib.nullcontext = contextlib.nullcontext()  # of the ranks that only compute
 SAVE_EVERY = 120  # seconds between two checkpoints, at most
 FIRST = ("history.csv", "vocabulary.model")  # written before the first checkpoint
 
@@ -25,10 +26,8 @@ FIRST = ("history.csv", "vocabulary.model")  # written before the first checkpoi
 def train_command(args: argparse.Namespace) -> int:
     """Train on a task or on text, then draw the pictures and measure the model."""
     ranks = launched()
-    if ranks.size > 1:                                                 # mpiexec ends them all
-        with run_folder(args) if ranks.rank == 0 else contextlib.nullcontext() as folder:
-            return trained(shared_run(folder, args, ranks), args)
-    with ended_by_signals(), run_folder(args) as folder:
+    signals = NOTHING if ranks.size > 1 else ended_by_signals()        # mpiexec ends them all
+    with signals, NOTHING if ranks.rank else run_folder(args) as folder:
         return trained(shared_run(folder, args, ranks), args)
 
 
@@ -180,8 +179,7 @@ def take_steps(run, earlier=0.0, *, threads=None):
             note(line)
         run.metrics.unlink(missing_ok=True)                            # they are out of date
     saved = time.perf_counter()
-    shown = Reporter(training) if leads else contextlib.nullcontext()
-    with interruptible(run) as pressed, shown as reporter:
+    with interruptible(run) as pressed, Reporter(training) if leads else NOTHING as reporter:
         for progress in steps:
             progress.seconds += earlier
             run.history.append(progress)
@@ -200,10 +198,8 @@ def take_steps(run, earlier=0.0, *, threads=None):
 def interruptible(run):
     """A list that Ctrl-C adds to, so that the step can end first; a second Ctrl-C acts at once.
 
-    SIGTERM and SIGHUP do the same, see `ended_by_signals`.
-
-    All ranks get the signal, and all but rank 0 ignore it.
-    A loss that is not finite ends the training; the message also says what is saved of the run.
+    SIGTERM and SIGHUP do the same, see `ended_by_signals`. All ranks but rank 0 ignore Ctrl-C. A
+    loss that is not finite ends the training; the message also says what is saved of the run.
     """
     pressed: list[str] = []
 

@@ -10,6 +10,7 @@ from .look import add_sequence, one_sequence, source_of
 from .writing import add_out, check_file
 
 OTHERS = 8  # tokens by which each one is replaced
+MOST = 10  # words that are told, unless one is asked for
 LEGEND = f"""share     what a token gave to the logit of the word; the shares add up to it
 replaced  how log p changes with another token in its place, the mean of {OTHERS}
 held      the same, with the attention weights as they were
@@ -21,7 +22,7 @@ def add_why_options(parser):
     """Add the options of `why`."""
     add_sequence(parser)
     parser.add_argument("--word", type=int, metavar="N",
-                        help="only this one of the written words, from 1 (default: all)")
+                        help="only this one of the written words, from 1")
     parser.add_argument("--against", metavar="WORD",
                         help="why not this word (default: the mean over all words)")
     add_out(parser, "--out", "file of the picture (default: RUN/why.png)")
@@ -41,11 +42,13 @@ def why_command(args):
         raise UsageError(f"--word must be 1 to {len(words)} for what is written here, got"
                          f" {args.word}")
     against = None if args.against is None else id_of(pipeline.task, args.against)
-    chosen = range(len(words)) if args.word is None else [args.word - 1]
+    chosen = range(len(words))[:MOST] if args.word is None else [args.word - 1]
     other = args.against or "the mean of all words"
     asked = Asked(pipeline, src[0], tgt[0], out[0], against, other)
     print(LEGEND)
     rows = [asked.told(n) for n in chosen]
+    if args.word is None and len(words) > MOST:
+        note(f"note: of {len(words)} words the first {MOST} are told; --word tells another one")
     save(asked.figure(rows, [words[n] for n in chosen]), args)
     return 0
 

@@ -3,8 +3,7 @@
 Where the user names no file, a command writes its own file again, such as RUN/why.png. A file that
 the user names must not be there, and has the ending of what is written. A folder is new, empty, or
 known by what a command wrote there before. Commands that have `--force` then write in any case, but
-never over what they read. `export`, `lessons` and `exercises` have none: their folder is
-new or empty.
+never over what they read. For `export`, `lessons` and `exercises` a folder is new or empty.
 """
 
 import argparse

@@ -10,7 +10,7 @@ import pytest
 from same_run import TINY, without_pictures
 
 from aiayn_course.cli.main import main
-from aiayn_np.cli.why import id_of, sentence, table
+from aiayn_np.cli.why import MOST, id_of, sentence, table
 from aiayn_np.reading import shares
 from aiayn_np.runs.open import open_run
 from aiayn_np.text.columns import width
@@ -100,6 +100,24 @@ def test_a_run_that_cannot_be_written_to_is_told_about_out(command, read_only, c
     shared = str(read_only / f"{command}.html")
     assert main([command, str(read_only), "3 1 2", "--out", shared]) == 2
     assert capsys.readouterr().err.endswith(": Permission denied\n")
+
+
+def test_of_an_answer_without_end_the_first_words_are_told(no_pictures, tmp_path, capsys):
+    """An untrained model often writes until it has no position left."""
+    folder = str(tmp_path / "r")
+    assert main(["train", "copy", *TINY, "--steps", "1", "--out", folder]) == 0
+    run = open_run(folder)
+    n = run.pipeline().answered(run.task.source("3 1 4"))[2].shape[1]
+    assert n > MOST
+    capsys.readouterr()
+    assert main(["why", folder, "3 1 4"]) == 0
+    out, err = capsys.readouterr()
+    assert err == f"note: of {n} words the first {MOST} are told; --word tells another one\n"
+    assert re.findall(r"(?m)^(\d+)\. ", out) == [str(i) for i in range(1, MOST + 1)]
+    assert main(["why", folder, "3 1 4", "--word", str(n)]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    assert re.findall(r"(?m)^(\d+)\. ", out) == [str(n)]
 
 
 def test_one_word_against_another(folder, tmp_path, capsys):

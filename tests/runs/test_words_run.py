@@ -220,6 +220,10 @@ def test_a_bad_text_is_refused_in_one_line_and_nothing_is_left(content, options,
     (["generate", "{run}", "the café"], "only characters of the training text, got 'é' at 8"),
     (["generate", "{run}", "é the ñ"], "got 'é' at 1 and 1 other unknown ones"),
     (["generate", "{run}", ""], "a text must hold at least one character"),
+    *((["generate", "{run}", "the", "--temperature", value],
+       "temperature must lie in [0, inf), got") for value in ("inf", "nan", "-1", "1e400")),
+    (["generate", "{run}", "the", "--top-k", "0"], "top_k must be at least 1, got top_k=0"),
+    (["generate", "{run}", "the", "--steps", "0"], "steps must be at least 1, got steps=0"),
     (["decode", "{run}", "the"], "must hold a model for decode, got one of words, which is for"),
     (["export", "{run}", "{tmp}/out", "--to", "marian"], "must be a Transformer, with encoder and"),
     (["why", "{run}", "the"], "must hold a model for why, got one of words"),
@@ -229,10 +233,12 @@ def test_a_bad_text_is_refused_in_one_line_and_nothing_is_left(content, options,
      "--vocab-size is fixed by the run"),
 ])
 def test_what_cannot_be_done_is_said_in_one_line(argv, line, folder, tmp_path, capsys):
+    capsys.readouterr()
     assert main([word.format(run=folder, tmp=tmp_path) for word in argv]) == 2
-    err = capsys.readouterr().err
+    out, err = capsys.readouterr()
     assert line in err
     assert err.count("\n") == 1
+    assert out == ""                                                   # refused before any output
     assert not (tmp_path / "out").exists()
 
 
