@@ -1,7 +1,7 @@
 """The command `export`: a run as a folder of Hugging Face."""
 
 from ..files import new_folder
-from .common import add_run
+from .common import add_run, opened
 from .writing import new_path
 
 
@@ -16,9 +16,8 @@ def add_export_options(parser):
 def export_command(args):
     """Write a run in another format."""
     from ..models.marian_export import export_marian
-    from ..runs.open import open_run
 
-    run = open_run(args.run)
+    run = opened(args.run, "export")
     with new_folder(args.out) as folder:
         lines = export_marian(run.trained(), run.task, folder)
     print(*lines, args.out, sep="\n")

@@ -153,10 +153,7 @@ def sentence(word, spoke):
 
 
 def id_of(task, word):
-    """Return the id of a word of the vocabulary; UsageError with the nearest one.
-
-    A piece that begins a word is shown with an underscore, which need not be typed.
-    """
+    """Return the id of a word, whose first underscore may be left out; UsageError for no word."""
     names = task.tokens(np.arange(task.vocab_size))
     for name in (f"_{word}", word):
         if name in names:
