@@ -155,9 +155,9 @@ def test_a_model_with_an_exchanged_part_does_not_go_out(change, reason, rng, tmp
 
 
 def test_what_is_no_translator_does_not_go_out(trained, exported, gpt2, tmp_path, capsys):
-    for folder, reason in ((gpt2, "must be a Transformer, with encoder and decoder, got a Lang"),
+    for folder, reason in ((gpt2, "must hold a model for export, got one of gpt2, which is for"),
                            (exported, "at positions, got SinusoidsInHalves"),
-                           (GOLDEN / "bert", "got a MaskedLang")):
+                           (GOLDEN / "bert", "must hold a model for export, got one of bert")):
         assert main(["export", str(folder), str(tmp_path / "out"), "--to", "marian"]) == 2
         out, err = capsys.readouterr()
         assert (out, err.count("\n")) == ("", 1)
