@@ -77,6 +77,13 @@ def flip(page, name):
     settled(page)
 
 
+def told(page):
+    """What is said of a change, with what is behind the dotted words."""
+    out = page.locator("#outcome")
+    return " ".join([out.inner_text(), *out.locator(".term").evaluate_all(
+        "all => all.map((one) => one.title)")])
+
+
 def lines(page):
     """The answers of the model as trained, and of the changed one where there is one."""
     return page.locator("#written strong").all_inner_texts()
