@@ -297,22 +297,3 @@ def test_ended_sequences_leave_the_batch(rng, monkeypatch):
     assert sizes == going
     assert len(set(going)) > 2                                         # they end one by one
     assert (out[:, 1:][ended[:, :-1]] == model.pad).all()
-
-
-@pytest.mark.timing
-@pytest.mark.parametrize(("B", "at_least"), [(1, 2), (16, 6)])
-def test_it_is_faster(B, at_least, rng):
-    """Length 128: measured 2.9 and 15 times."""
-    from aiayn_course.lab.measuring import STEADY, seconds
-
-    model = Transformer(32, N=2, d_model=64, d_ff=256, h=4, max_len=130, rng=rng).astype(np.float32)
-    src = rng.integers(3, 32, (B, 128))
-
-    def decode(way):
-        decoding, token = way(model, src), np.ones(B, int)
-        for _ in range(128):
-            token = decoding.next_logits(token).argmax(axis=-1)
-
-    ways = [lambda: decode(KVCacheDecoder), lambda: decode(RecomputingDecoder)]
-    kept, whole = seconds(ways, 3, clock=STEADY)
-    assert np.median(whole / kept) > at_least

@@ -23,12 +23,6 @@ def test_worked_forward():
     assert_allclose(y, [[1 + 3, 4 + 3], [3 + 2, 2 + 2]], rtol=1e-14)
 
 
-def test_worked_forward_with_a_mask():
-    """The first query sees the first key only, the second the first two with 3/4 and 1/4."""
-    y = ATTENTION(Q, K, V, allowed=np.tri(2, 3, dtype=bool))
-    assert_allclose(y, [[6, 0], [4.5, 3]], rtol=1e-14)
-
-
 def test_worked_backward():
     """With g = [[1, 0], [0, -2]] the gradient of the weights is [[6, 0, 6], [0, -24, -12]].
 

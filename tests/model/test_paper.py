@@ -10,7 +10,7 @@ import sys
 import numpy as np
 import pytest
 from layers import LAYERS, draw, padded_ids
-from proof import arrays_in, as_list, prove
+from proof import as_list, prove
 
 from aiayn_np import (
     CopyTask,
@@ -89,13 +89,6 @@ def step(layer, inputs, options):
     loss, cache = layer.forward(*inputs, **copy.deepcopy(options))
     layer.backward(1.0, cache)
     return loss, cache, {name: p.grad.copy() for name, p in layer.named_parameters()}
-
-
-def test_float32_never_turns_into_float64(rng):
-    layer, inputs, options = whole_model(rng)
-    loss, cache, gradients = step(layer.astype(np.float32), inputs, options)
-    found = {a.dtype for a in [loss, *gradients.values(), *arrays_in(cache)]}
-    assert {dtype for dtype in found if dtype.kind == "f"} == {np.dtype(np.float32)}
 
 
 def test_float32_agrees_with_float64(rng):
@@ -179,13 +172,6 @@ def test_source_padding_has_a_zero_gradient(rng):
 
 
 # invariants
-
-
-def test_order_of_the_batch_does_not_matter(rng):
-    model = make_model(rng)
-    src, tgt, _ = make_batch(rng)
-    order = rng.permutation(len(src))
-    assert_near(model(src[order], tgt[order]), model(src, tgt)[order])
 
 
 def test_each_sequence_alone_gives_what_it_gives_in_a_batch(rng):
@@ -347,18 +333,6 @@ def test_formula_gives_the_base_and_the_big_model_of_table_3():
 
 
 @pytest.mark.slow
-def test_base_model_has_the_papers_sizes(rng):
-    model = Transformer.base(vocab_size=50, rng=rng)
-    assert count(model) == expected_parameters(**(BASE | {"vocab_size": 50}))
-    assert len(model.encoder.layers) == len(model.decoder.layers) == 6
-    layer = model.decoder.layers[5]
-    assert layer.feed_forward.linear_1.W.value.shape == (512, 2048)
-    attention = layer.cross_attention
-    assert (attention.h, attention.d_k, attention.d_v) == (8, 64, 64)
-    assert layer.add_norm_3.dropout.P_drop == model.dropout.P_drop == 0.1
-
-
-@pytest.mark.slow
 def test_base_model_has_the_papers_number_of_parameters(rng):
     assert count(Transformer.base(rng=rng)) == 63_045_632
 
@@ -422,13 +396,6 @@ def assert_all_near(got, want, tolerance=1e-12):
     largest = max(np.abs(gradient).max() for gradient in want.values())
     for name, gradient in want.items():
         np.testing.assert_allclose(got[name], gradient, rtol=0, atol=tolerance * largest)
-
-
-def test_gradients_do_not_depend_on_the_order_of_the_batch(rng):
-    model, (src, tgt, _) = make_model(rng), make_batch(rng)
-    u, order = rng.standard_normal((*tgt.shape, VOCAB)), np.roll(np.arange(len(src)), 1)
-    want = gradients_of(model, src, tgt, u)
-    assert_all_near(gradients_of(model, src[order], tgt[order], u[order]), want)
 
 
 def test_gradients_of_a_batch_are_the_sum_over_its_sequences(rng):

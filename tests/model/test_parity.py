@@ -1,6 +1,5 @@
 """Live parity with PyTorch in float64: forward and every gradient, norm-relative 1e-12."""
 
-
 import numpy as np
 import pytest
 import pytorch

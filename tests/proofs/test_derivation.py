@@ -154,15 +154,6 @@ def all_changes(names=DERIVATIONS):
 
 
 @pytest.mark.slow
-def test_planted_errors_are_named_at_their_line(rng, monkeypatch):
-    short = all_changes(name for name in DERIVATIONS if name != "multi_head 0")  # takes a second
-    some = [short[k] for k in rng.permutation(len(short))[:20]]
-    errors, missed = not_named(some, monkeypatch)
-    assert errors > 8
-    assert len(missed) <= 0.05 * errors, missed
-
-
-@pytest.mark.slow
 def test_every_planted_error_is_named_at_its_line(monkeypatch):
     errors, missed = not_named(all_changes(), monkeypatch)
     assert errors > 400

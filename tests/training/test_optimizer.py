@@ -173,12 +173,6 @@ def test_a_parameter_given_twice_is_stepped_once():
     assert_allclose(p.value, [0.9], rtol=1e-9)
 
 
-def test_warmup_by_hand():
-    """d_model = 64, 100 steps: 1/8 * 100^-0.5 = 1/80 at the top, 1/100 of it first, half at 400."""
-    rates = [warmup_rate(step, 64, 100) for step in (1, 50, 100, 400)]
-    assert_allclose(rates, [1 / 8000, 1 / 160, 1 / 80, 1 / 160], rtol=1e-14)
-
-
 def test_warmup_equals_the_two_branches():
     for step in range(1, 300):
         expected = naive_warmup_rate(step, 48, 70)

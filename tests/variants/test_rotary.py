@@ -1,7 +1,4 @@
-"""Rotary positions: by hand, distances alone count, one pairing is the other but for a permutation.
-"""
-
-import math
+"""Rotary positions: distances alone count, one pairing is the other but for a permutation."""
 
 import numpy as np
 import pytest
@@ -23,16 +20,6 @@ every_pairing = pytest.mark.parametrize("interleaved", [False, True])
 def to_halves(d_k):
     """The order in which the features (2i, 2i + 1) become (i, i + d_k / 2)."""
     return np.arange(d_k).reshape(-1, 2).T.ravel()
-
-
-def test_a_turn_by_hand():
-    """d_k = 4 and base 100: pair 0 turns by t, pair 1 by t / 10."""
-    x = np.array([[1.0, 2.0, 3.0, 4.0]])
-    c, s, c_, s_ = math.cos(2), math.sin(2), math.cos(0.2), math.sin(0.2)
-    halves = [c - 3 * s, 2 * c_ - 4 * s_, s + 3 * c, 2 * s_ + 4 * c_]
-    assert_allclose(RotaryPositions(4, base=100)(x, start=2), [halves], rtol=1e-15)
-    pairs = [c - 2 * s, s + 2 * c, 3 * c_ - 4 * s_, 3 * s_ + 4 * c_]
-    assert_allclose(RotaryPositions(4, base=100, interleaved=True)(x, start=2), [pairs], rtol=1e-15)
 
 
 @every_pairing
