@@ -93,9 +93,11 @@ def test_a_number_that_is_not_finite_stops_before_the_step(seed):
 
 @pytest.mark.parametrize(("name", "bad"), [
     ("average_every", 0), ("warmup_steps", 0), ("rate_scale", -1), ("epochs", 0), ("accumulate", 0),
+    ("eps_ls", 1),
 ])
 def test_bad_options_are_refused(name, bad):
-    options = dict(epochs=1, warmup_steps=5, rate_scale=0.5, average_every=3, accumulate=1)
+    options = dict(epochs=1, warmup_steps=5, rate_scale=0.5, average_every=3, accumulate=1,
+                   eps_ls=0.1)
     check_options(options)
     with pytest.raises(ValueError, match=name):
         check_options(options | {name: bad})
