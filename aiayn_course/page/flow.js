@@ -16,8 +16,7 @@ function drawn(tag, attributes, ...children) {
 /** What each query writes: the decoder's queries write the next token, the encoder's none. */
 function written_by(thought) {
   if (view.kind === "encoder_self") return attended(thought).queries;
-  const { tgt, token } = shown(thought);
-  return names([...tgt.slice(1), token]);
+  return names(written_ids(thought));
 }
 
 const BEGINS = /^[_▁](?=.)/; // a piece that begins a word

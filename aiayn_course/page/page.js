@@ -574,11 +574,19 @@ async function copy_link(address) {
   }
 }
 
+/** The part for the changed model, beside that for the trained one. */
+function make_second(name) {
+  const first = element(`${name}-0`);
+  first.after(Object.assign(first.cloneNode(true), { id: `${name}-1` }));
+}
+
 function begin_page() {
   element("app").classList.toggle("alone", !has_source);
   element("figure").hidden = element("tour-begin").hidden = !has_source;
   const colours = Array.from({ length: 33 }, (_, i) => css(weight_colour(i / 32)));
   element("ramp").style.background = `linear-gradient(to right, ${colours})`;
+  make_second("half");
+  make_second("why");
   make_switches();
   listen();
   element("app").hidden = element("corner").hidden = false;

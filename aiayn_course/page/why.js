@@ -10,16 +10,12 @@ function terms_of(attention, cache, head, query, key) {
     return { names, rows, sum: rows.reduce((total, row) => total + row[2], 0) };
   };
   if (score instanceof AdditiveScore) {
-    const [x, y] = [
-      cache.Q[head].times(score.maps(head)[0]).row(query),
-      cache.K[head].times(score.maps(head)[1]).row(key),
-    ];
-    const rows = [...x].map((a, n) => [
-      a,
-      y[n],
-      Math.tanh(a + y[n]),
-      Math.tanh(a + y[n]) * score.v.row(head)[n],
-    ]);
+    const [W, U] = score.maps(head);
+    const [x, y] = [cache.Q[head].times(W).row(query), cache.K[head].times(U).row(key)];
+    const rows = [...x].map((a, n) => {
+      const tanh = Math.tanh(a + y[n]);
+      return [a, y[n], tanh, tanh * score.v.row(head)[n]];
+    });
     const names = ["why_x", "why_y", "why_tanh", "why_term"].map((name) => say(name));
     return { names, rows, sum: rows.reduce((total, row) => total + row[3], 0) };
   }
