@@ -29,39 +29,22 @@ from pathlib import Path
 import chinese
 import lesson_marks
 import predictions
+from cells import METADATA, nbformat, notebook_of
 from needs import needed
-from repository import with_address
 
-jupytext, nbformat = needed("jupytext"), needed("nbformat")
 ONE_THREAD = {f"{library}_NUM_THREADS": "1" for library in ("OPENBLAS", "OMP", "MKL")}
 FOLDER = Path(__file__).resolve().parent
 SOURCES = sorted(FOLDER.glob("[0-9][0-9]_*.py"))
 OTHERS = [FOLDER / "exercises" / "find_the_bug.py"]
-METADATA = {
-    "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
-    "language_info": {"name": "python"},
-}
 
 
-def notebook_of(source):
-    """The notebook of an English source, not executed."""
-    return notebook_of_script(source.read_text(encoding="utf-8"))
-
-
-def notebook_of_script(text):
-    """The notebook of a script, not executed, with cells named by their number."""
-    notebook = jupytext.reads(text, fmt="py:percent")
-    for cell in notebook.cells[:2]:
-        cell["source"] = with_address(cell.source)
-    notebook.metadata = nbformat.from_dict(METADATA)
-    notebook.nbformat, notebook.nbformat_minor = 4, 5
-    for i, cell in enumerate(notebook.cells):
-        shown = {key: value for key, value in cell.metadata.items() if key == "show"}
+def lesson_of(script):
+    """The notebook of a lesson's script, not executed, with the marks of its text in metadata."""
+    notebook = notebook_of(script)
+    for cell in notebook.cells:
         if cell.cell_type == "markdown":
             cell["source"], shown = lesson_marks.text_cell(cell.source)
-        cell["id"], cell["metadata"] = f"cell-{i}", nbformat.from_dict(shown)
-        if "find_spec(\"aiayn_np\")" in cell.source:                       # nobody has to read it
-            cell.metadata["jupyter"] = nbformat.from_dict({"source_hidden": True})
+            cell["metadata"] = nbformat.from_dict(shown)
     return notebook
 
 
@@ -135,7 +118,7 @@ def main(chosen, text=False, pictures=False):
     sources = [s for s in SOURCES + OTHERS if not chosen or s.stem.split("_")[0] in chosen]
     for source in sources:
         started = time.perf_counter()
-        notebook, target = notebook_of(source), source.with_suffix(".ipynb")
+        notebook, target = lesson_of(source.read_text(encoding="utf-8")), source.with_suffix(".ipynb")
         before = nbformat.read(target, as_version=4) if target.exists() else None
         notebook = with_outputs_of(before, notebook) if text else execute(notebook)
         if before and not pictures:

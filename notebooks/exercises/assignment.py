@@ -18,13 +18,12 @@ from pathlib import Path
 
 from build import (
     CHINESE,
-    METADATA,
     SOLUTION,
     SOURCES,
     SPEAK,
     exercise_of,
-    jupytext,
     nbformat,
+    notebook_of,
     text_of,
 )
 
@@ -49,11 +48,11 @@ def assignment(source, kind):
             title = f"# 练习 {exercise.number} · {say(exercise.title)}"
         front = [nbformat.v4.new_code_cell(SPEAK.strip())]
     cells = [nbformat.v4.new_markdown_cell(title), *front,
-             *jupytext.reads(text, fmt="py:percent").cells]
+             *notebook_of(text).cells]
     cells = (for_nbgrader if kind == "nbgrader" else for_otter)(cells, exercise)
     for i, cell in enumerate(cells):
         cell["id"] = f"cell-{i}"
-    return nbformat.v4.new_notebook(cells=cells, metadata=METADATA)
+    return nbformat.v4.new_notebook(cells=cells, metadata=notebook_of("").metadata)
 
 
 def has_solution(cell):

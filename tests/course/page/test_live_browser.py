@@ -531,15 +531,15 @@ def test_to_point_at_a_token_moves_both_halves(page):
     flip(page, "No positions")
     place = page.evaluate("view.query")
     for side, t in ((0, 2), (1, 1), (0, 0), (0, 5)):
-        page.locator(f"#flow-{side} .query").nth(t).hover()
+        page.locator(f"#half-{side} .scroll .query").nth(t).hover()
         rows = page.evaluate("thoughts.map(({ steps }) => steps.length)")
         for half, row in enumerate(min(t, count - 1) for count in rows):
-            assert page.locator(f"#flow-{half} .lit rect").count() == 1
-            assert page.locator(f"#flow-{half} .curve.largest").get_attribute(
+            assert page.locator(f"#half-{half} .scroll .lit rect").count() == 1
+            assert page.locator(f"#half-{half} .scroll .curve.largest").get_attribute(
                 "data-query") == f"{row}"
             weights = page.evaluate("""([half, row]) =>
               [...attended(thoughts[half]).cache.weights[view.head].row(row)]""", [half, row])
-            assert page.locator(f"#flow-{half} .weight-of").text_content() == (
+            assert page.locator(f"#half-{half} .scroll .weight-of").text_content() == (
                 f"{max(weights):.2f}")
             assert page.locator(f"#half-{half} .best caption").inner_text() == (
                 f"Most probable for token {row + 1}")
@@ -708,7 +708,7 @@ def test_the_answer_the_switch_and_the_picture_are_seen_together(visit, path, wi
     for present in (False, True)[: 1 + (width > 800)]:
         if present:
             page.get_by_role("button", name="Present").click()
-        shown = "#flow-1 svg" if width > 800 else "#flow-0 svg"
+        shown = "#half-1 svg" if width > 800 else "#half-0 svg"
         halves = ["#half-1 .because", "#half-1 .best"] if width > 1000 or present else []
         for place in ("#written .row:nth-child(2) .tokens", "#if-positions", shown, *halves):
             box = page.locator(place).bounding_box()
@@ -724,7 +724,7 @@ def test_on_a_phone_the_changed_picture_comes_into_view_after_a_guess(visit, pat
         "all => all.map((one) => one.getBoundingClientRect().toJSON())")) < 45  # two lines
     flip(page, "No positions")
     page.wait_for_function(
-        "() => element('flow-1').getBoundingClientRect().bottom <= innerHeight + 1")
+        "() => half(1).drawing.getBoundingClientRect().bottom <= innerHeight + 1")
 
 
 @pytest.mark.parametrize(("width", "height"), [(1280, 720), (1440, 900)])

@@ -37,9 +37,9 @@ def test_a_change_in_a_walk_shows_both_answers_to_their_ends(page):
         for side in (0, 1):
             row = page.evaluate(
                 "(side) => [...attended(thoughts[side]).cache.weights[view.head].row(1)]", side)
-            numbers = page.locator(f"#flow-{side} .weight-of").all_text_contents()
+            numbers = page.locator(f"#half-{side} .scroll .weight-of").all_text_contents()
             assert set(numbers) == {f"{row[key]:.2f}", f"{max(row):.2f}"}
-            assert page.locator(f"#flow-{side} .read").evaluate_all(
+            assert page.locator(f"#half-{side} .scroll .read").evaluate_all(
                 "all => all.map((one) => [...one.parentNode.querySelectorAll('.key')].indexOf(one))"
             ) == [row.index(max(row))]
 
@@ -330,7 +330,7 @@ def test_a_model_that_does_not_end_is_stopped_soon(page):
     count, last = page.evaluate("[thoughts[1].steps.length, thoughts[1].steps.at(-1).token]")
     goes_on = last != page.evaluate("eos")
     assert count <= 8
-    assert page.locator("#flow-1 .flow-token").count() == 4 + count    # as many as in the row
+    assert page.locator("#half-1 .scroll .flow-token").count() == 4 + count  # as in the row
     assert page.locator(".computing").count() == 0
     assert (page.locator(".stopped").count() == 1) == goes_on
     if goes_on:
