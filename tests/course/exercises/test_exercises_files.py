@@ -40,6 +40,15 @@ def test_a_chinese_exercise_is_in_step_with_the_english_one(source):
     assert build.chinese.CODE in ours                                  # comments and docstrings too
 
 
+def test_the_chinese_head_of_the_exercises_is_in_step_with_the_english_one():
+    english, ours = (path.read_text(encoding="utf-8") for path in build.HEAD)
+    marks = {build.chinese.mark(cell): cell for cell in build.chinese.texts_of(english)}
+    found = build.chinese.pieces(ours)
+    assert not build.chinese.order_faults(marks, [line for line, _ in found[:-1]])
+    assert not build.chinese.two_ways(ours)
+    assert all(theirs in english for theirs, _ in build.chinese.pairs(dict(found)))
+
+
 def test_every_exercise_has_a_chinese_source():
     names = {source.stem for source in build.SOURCES} | {"find_the_bug"}
     assert {source.stem for source in build.CHINESE} == names
@@ -64,7 +73,7 @@ def test_the_notebook_is_the_script_and_has_not_been_run(source):
 
 
 def test_the_address_of_the_repository_is_written_into_the_install_cell(monkeypatch):
-    monkeypatch.setattr("repository.repository", lambda: "https://example.org/x")
+    monkeypatch.setattr("cells.repository", lambda: "https://example.org/x")
     assert 'REPOSITORY = "https://example.org/x"' in build.student_text(build.SOURCES[0])
 
 

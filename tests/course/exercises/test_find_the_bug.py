@@ -365,7 +365,7 @@ def notebook():
 
 def test_the_notebook_is_that_of_its_source(build, notebook):
     assert build.OTHERS == [SOURCE]
-    want = build.notebook_of(SOURCE)
+    want = build.lesson_of(SOURCE.read_text(encoding="utf-8"))
     assert [(c.id, c.cell_type, c.source) for c in notebook.cells] == [
         (c.id, c.cell_type, c.source) for c in want.cells]
     assert SOURCE.with_suffix(".ipynb").stat().st_size < 1e6

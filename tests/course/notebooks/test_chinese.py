@@ -33,7 +33,7 @@ def test_there_is_no_chinese_lesson_without_an_english_one():
 @lessons
 def test_a_chinese_notebook_is_that_of_the_chinese_script_with_the_english_outputs(source):
     text = chinese.translated(read(source), read(chinese.source(source)))
-    made, script = chinese.read(source.with_suffix(".ipynb"), "zh"), build.notebook_of_script(text)
+    made, script = chinese.read(source.with_suffix(".ipynb"), "zh"), build.lesson_of(text)
     english = nbformat.read(source.with_suffix(".ipynb"), as_version=4)
     for ours, theirs, cell in zip(made.cells, english.cells, script.cells, strict=True):
         if cell.cell_type == "markdown":

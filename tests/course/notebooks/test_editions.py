@@ -16,11 +16,11 @@ pytest.importorskip("jupytext")
 pytest.importorskip("nbclient")
 
 import build  # noqa: E402
+import cells as cells_of_all  # noqa: E402
 import chinese  # noqa: E402
 import lesson_marks  # noqa: E402
 import minutes  # noqa: E402
 import prints  # noqa: E402
-import repository  # noqa: E402
 import slides  # noqa: E402
 from pages import blocks  # noqa: E402
 from predictions import answers_of  # noqa: E402
@@ -98,8 +98,8 @@ def test_every_exercise_is_linked_from_a_lesson():
 
 
 def test_the_address_of_the_repository_is_written_into_the_first_cell(monkeypatch):
-    monkeypatch.setattr(repository, "repository", lambda: "https://example.org/x")
-    cells = build.notebook_of(build.SOURCES[7]).cells
+    monkeypatch.setattr(cells_of_all, "repository", lambda: "https://example.org/x")
+    cells = build.lesson_of(build.SOURCES[7].read_text(encoding="utf-8")).cells
     assert 'REPOSITORY = "https://example.org/x"' in cells[1].source
 
 
@@ -132,7 +132,7 @@ def test_every_slide_shows_something(path, language):
 def lesson(*cells):
     """A notebook: what begins with % is a cell of code, and % its outputs."""
     new = nbformat.v4
-    notebook = build.notebook_of_script("\n\n".join(
+    notebook = build.lesson_of("\n\n".join(
         "# %%\nw = 1" if cell[0] == "%" else "# %% [markdown]\n# " + cell.replace("\n", "\n# ")
         for cell in ("# Lesson 1 · A", "%", *cells)))
     for cell, text in zip(notebook.cells[2:], cells):

@@ -51,7 +51,8 @@ def text_outputs(cell):
 
 
 def test_new_text_keeps_the_outputs_of_the_same_code_and_of_no_other():
-    before, after = notebook(build.SOURCES[0]), build.notebook_of(build.SOURCES[0])
+    before = notebook(build.SOURCES[0])
+    after = build.lesson_of(build.SOURCES[0].read_text(encoding="utf-8"))
     after.cells[0]["source"] += "\nMore."
     after.cells.insert(3, nbformat.v4.new_markdown_cell("More."))
     kept = [cell for cell in build.with_outputs_of(before, after).cells if cell.cell_type == "code"]
@@ -84,7 +85,7 @@ def test_there_are_lessons():
 
 @lessons
 def test_the_notebook_is_that_of_its_source(source):
-    want, got = build.notebook_of(source), notebook(source)
+    want, got = build.lesson_of(source.read_text(encoding="utf-8")), notebook(source)
     assert [(c.id, c.cell_type, c.source, {**c.metadata, "given": ()}) for c in got.cells] == [
         (c.id, c.cell_type, c.source, {**c.metadata, "given": ()}) for c in want.cells
     ]

@@ -72,7 +72,7 @@ def test_each_choice_unfolds_what_is_said_to_it():
 def made(answer="q, w = [1.0, 2.0], 3 / 4"):
     """A notebook with a prediction."""
     text = TEXT.replace("\n", "\n# ")
-    return build.notebook_of_script(
+    return build.lesson_of(
         f"# %% [markdown]\n# {text}\n\n# %%\nx = 1\n\n# %%\n{answer}\n\n# %% [markdown]\n# So.\n")
 
 
