@@ -216,6 +216,8 @@ class Proof:
                 raise ValueError("inputs must be finite, or -inf in a mask, got"
                                  f" {x[~np.isfinite(x)][0]}")
         self.y, self.cache = self.run({})
+        if np.isnan(self.y).any():
+            raise ValueError("forward must give no nan, got one: log of a negative number is one")
         # Another forward, at another point, runs before any backward. So a layer that remembers its
         # last forward, instead of reading the cache that it is given, gets wrong gradients here.
         self.single = np.asarray(self.y).dtype == np.float32 or self.rounds(seed + 1)
@@ -348,8 +350,8 @@ class Proof:
         agree = error(nearest, by_complex) <= CENTRAL_TOLERANCE        # False for nan
         returned = any(np.asarray(gradients[n]).dtype == np.float32 for n in directions)
         in_single = returned or self.kept
-        close = error(analytic, central[0]) <= (
-            ROUNDED_TOLERANCE if in_single else MISLED_TOLERANCE)
+        limit = ROUNDED_TOLERANCE if in_single else MISLED_TOLERANCE
+        close = error(analytic, central[0]) <= limit
         numeric, tolerance, why = by_complex, COMPLEX_TOLERANCE, ""
         if not agree or (close and error(central[0], by_complex) > MISLED_TOLERANCE):
             why = self.contradiction(by_complex, directions, floor)

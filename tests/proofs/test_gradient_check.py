@@ -18,6 +18,7 @@ from aiayn_np import (
     ReLU,
     Softmax,
 )
+from aiayn_np.proofs.adapters import as_layer
 from aiayn_np.proofs.gradient_check import check_gradients
 
 
@@ -470,3 +471,9 @@ def test_a_right_gradient_that_is_returned_in_float32_is_right_and_told(x):
 def test_inputs_that_are_not_finite_are_refused(entry):
     with pytest.raises(ValueError, match=f"inputs must be finite, or -inf in a mask, got {entry}"):
         check_gradients((np.square, lambda dout, x: 2 * dout * x), np.array([1, entry]))
+
+
+def test_an_output_that_is_nan_is_told():
+    log = as_layer(forward=lambda x: (np.log(x), x), backward=lambda dy, x: dy / x)
+    with np.errstate(invalid="ignore"), pytest.raises(ValueError, match="forward must give no nan"):
+        check_gradients(log, np.array([[1.0, -2.0]]))
