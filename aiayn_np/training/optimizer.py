@@ -78,6 +78,9 @@ class Adam:
             m += (1 - self.beta_1) * grad
             v *= self.beta_2
             v += (1 - self.beta_2) * grad * grad
-            m_hat = m * unbias_m
-            v_hat = v * unbias_v
-            value -= float(rate) * m_hat / (np.sqrt(v_hat) + self.eps)
+            change = m * unbias_m                                  # m_hat, then in place
+            change *= float(rate)
+            root = np.sqrt(v * unbias_v)                           # of v_hat
+            root += self.eps
+            change /= root
+            value -= change
