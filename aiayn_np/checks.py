@@ -102,10 +102,8 @@ def check_array(name, x, *, last=None, parameter=None, min_ndim=1):
 
 
 def check_same_dtype(**arrays):
-    """No two real dtypes: mixing them would silently change the result's.
-
-    The gradient check makes arrays complex. Beside real parameters that is refused.
-    """
+    """No two real dtypes, which would silently change the dtype of the result, and no complex array
+    beside real parameters."""
     (first, a), *others = arrays.items()
     for name, b in others:
         real = a.dtype.kind == "f" or name == "the parameters"
