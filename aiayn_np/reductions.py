@@ -46,9 +46,9 @@ def column_sum(x: np.ndarray) -> np.ndarray:
 def add_at(total: np.ndarray, ids: np.ndarray, rows: np.ndarray) -> None:
     """np.add.at(total, ids, rows): total[ids[i]] += rows[i], for repeated ids too.
 
-    total (V, d)   ids (n,)   rows (n, d).   Few classes take a product with the one-hot ids. There a
-    number that is not finite would reach every class, because 0 * inf is nan. Else one row is added
-    after the other: for rows of a model's width this takes a third of the time of np.add.at.
+    total (V, d)   ids (n,)   rows (n, d).   Few classes take a product with the one-hot ids, where
+    a number that is not finite would reach every class, because 0 * inf is nan. Many classes take
+    one row after the other, which is faster than np.add.at from rows of about 100 numbers on.
     """
     V = len(total)
     if V <= FEW:
