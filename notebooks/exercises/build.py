@@ -8,7 +8,7 @@
 A source is a script in the "percent" format of jupytext, and the Chinese text of it is Markdown
 (`notebooks/chinese.py` says in which form). The solution of an exercise stands between the lines
 `### solution: what is missing` and `### end`. A student's file has an error there that says so, and
-gets the two cells of source/head.py in front: what the exercise is, from
+gets the two cells of head.py in front: what the exercise is, from
 `aiayn_course.exercises.EXERCISES`, and the one that installs the package on a hosted notebook service,
 as that of a lesson does. Its notebook has not been run.
 """
@@ -30,7 +30,7 @@ from cells import nbformat, notebook_of, with_address
 
 SOURCES = sorted((FOLDER / "source").glob("[0-9][0-9]_*.py"))
 CHINESE = sorted((FOLDER / "source" / "zh").glob("[0-9f]*.md"))  # and find_the_bug
-HEAD = FOLDER / "source" / "head.py", FOLDER / "source" / "zh" / "head.md"
+HEAD = FOLDER / "head.py", FOLDER / "source" / "zh" / "head.md"
 SOLUTION = re.compile(r"^( *)### solution: ([^\n]+)\n(.*?)^ *### end\n", re.MULTILINE | re.DOTALL)
 SPEAK = """\
 
@@ -53,7 +53,7 @@ def exercise_of(source):
 
 def english_of(source):
     """The English source of a Chinese one."""
-    folder = FOLDER if source.stem == "find_the_bug" else FOLDER / "source"
+    folder = FOLDER / "source" if source.name[0].isdigit() else FOLDER
     return folder / source.with_suffix(".py").name
 
 
