@@ -13,6 +13,7 @@ import re
 from html import escape
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import numpy as np
 
@@ -60,7 +61,7 @@ def live_page(model: Transformer, task: dict, examples: list[str], *, title: str
         whether an answer is right
 
     Returns the HTML text. Raises NotRunnable for a layer that the page does not know, and for too
-    many weights.
+    many weights, and ValueError for `lessons` that a browser would run as a program.
     """
     values: list[np.ndarray] = []
     check_runnable(model)
@@ -71,7 +72,7 @@ def live_page(model: Transformer, task: dict, examples: list[str], *, title: str
         lang: title or title_of(task, texts) for lang, texts in words.items()}
     data = dict(
         title=titles, task=task, model=tree, words=words,
-        lessons={number: f"{lessons}{name}.html" for number, name in LESSONS.items() if lessons},
+        lessons=addresses_of(lessons),
         examples=examples, telling=telling or [], answers=answers,
         metrics=told_metrics(metrics or {}),
         parameters=sum(parameter.value.size for parameter in model.parameters()),
@@ -79,6 +80,19 @@ def live_page(model: Transformer, task: dict, examples: list[str], *, title: str
     plain = re.sub(r"\*(.+?)\*", r"\1", titles["en"])
     return filled(data, words["en"], title=escape(plain), weights=weights,
                   no_script_zh=words["zh"]["no_script"])
+
+
+def addresses_of(lessons):
+    """Return {number: address} of the lessons' pages, {} without the address of their folder.
+
+    >>> addresses_of("../lessons")["8"]
+    '../lessons/08_positions.html'
+    """
+    if (scheme := urlsplit(lessons).scheme) not in ("", "http", "https", "file"):
+        raise ValueError("lessons must be the address of a folder, or begin with http, https or"
+                         f" file, got {scheme}:")
+    folder = lessons.removesuffix("/")
+    return {number: f"{folder}/{name}.html" for number, name in LESSONS.items() if lessons}
 
 
 def title_of(task, words):

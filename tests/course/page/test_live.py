@@ -242,6 +242,9 @@ def test_lessons_are_links_where_the_page_knows_where_they_are(rng):
     assert data_of(page_of(model))["lessons"] == {}
     found = data_of(page_of(model, lessons="../lessons/"))["lessons"]
     assert found["8"] == "../lessons/08_positions.html"
+    assert data_of(page_of(model, lessons="../lessons"))["lessons"] == found
+    with pytest.raises(ValueError, match="http, https or file, got javascript:"):
+        page_of(model, lessons="javascript:alert(1)")
     notebooks = live.PAGE.parents[1] / "notebooks"
     assert all((notebooks / f"{name}.py").exists() for name in live.LESSONS.values())
 
