@@ -75,69 +75,92 @@ class Values(list):
 def values_of(function, mine, watched=None, helpers=False):
     """Run a function, and return {(file, line, name): Values}.
 
-    mine : tells by its file's name whether a function is watched
-    helpers : whether other classes and functions that the first one calls are watched too; a wrong
-        value in them may come from what they are given
-    watched : {name: a function that returns an array}, such as gradients that are added to
+    The options are those of Tracer. A run that a Stop ends has no values.
     """
-    values: dict[Key, Values] = {}
-    counted, open_calls = itertools.count(), list[str]()
-    home_in = functools.lru_cache(home_of)
-    last = {name: get().tobytes() for name, get in (watched or {}).items()}
-
-    def keep(file, line, name, value):
-        number = next(counted)
-        if is_numbers(value) and number < MOST:
-            some = values.setdefault((file, line, name), Values())
-            some.append(np.array(value))
-            some.when.append(number)
-
-    def called(frame, event, argument):
-        file = frame.f_code.co_filename
-        if not mine(file):
-            return None
-        home = home_in(file, frame.f_code.co_firstlineno) or frame.f_code.co_name
-        if not helpers and home not in [*open_calls, home][:1]:
-            return None
-        open_calls.append(home)
-        seen: dict[str, tuple] = {}
-        line = [ARGUMENT]
-
-        def look():
-            for name, value in [*frame.f_locals.items()]:
-                if is_numbers(value):
-                    digest = np.shape(value), np.asarray(value).tobytes()
-                    if seen.get(name) != digest:
-                        seen[name] = digest
-                        keep(file, line[0], name, value)
-            for name, get in (watched or {}).items():
-                if last[name] != get().tobytes():
-                    last[name] = get().tobytes()
-                    keep(file, line[0], name, get())
-
-        def step(frame, event, argument):
-            look()
-            if event == "return":
-                parts = argument if isinstance(argument, (tuple, list)) else [argument]
-                for part in parts if frame.f_code.co_name[0] != "<" else ():  # no generator
-                    keep(file, line[0], "", part)
-                open_calls.pop()
-            line[0] = frame.f_lineno
-            return step
-
-        look()
-        line[0] = frame.f_lineno
-        return step
-
-    before = sys.gettrace()
-    sys.settrace(called)
+    tracer, before = Tracer(mine, watched or {}, helpers), sys.gettrace()
+    sys.settrace(tracer.called)
     try:
         function()
     except Stop:
         return {}
     finally:
         sys.settrace(before)
-    return values
+    return tracer.values
+
+
+class Tracer:
+    """The values that the variables of watched functions get while they run.
+
+    mine : tells by its file's name whether a function is watched
+    watched : {name: a function that returns an array}, such as gradients that are added to
+    helpers : whether other classes and functions that the first one calls are watched too; a wrong
+        value in them may come from what they are given
+    """
+
+    def __init__(self, mine, watched, helpers):
+        self.mine, self.watched, self.helpers = mine, watched, helpers
+        self.values: dict[Key, Values] = {}
+        self.counted, self.open_calls = itertools.count(), list[str]()
+        self.home_of = functools.lru_cache(home_of)
+        self.last = {name: get().tobytes() for name, get in watched.items()}
+
+    def called(self, frame, event, argument):
+        """Return the function that Python calls at each line of a call; None for no watched one."""
+        file = frame.f_code.co_filename
+        if not self.mine(file):
+            return None
+        home = self.home_of(file, frame.f_code.co_firstlineno) or frame.f_code.co_name
+        if not self.helpers and home not in [*self.open_calls, home][:1]:
+            return None
+        self.open_calls.append(home)
+        return Call(self, frame).step
+
+    def keep(self, file, line, name, value):
+        """Keep a copy of a value, if it is numbers and there are not too many."""
+        number = next(self.counted)
+        if is_numbers(value) and number < MOST:
+            some = self.values.setdefault((file, line, name), Values())
+            some.append(np.array(value))
+            some.when.append(number)
+
+
+class Call:
+    """One call of a watched function, from its arguments to what it returns."""
+
+    def __init__(self, tracer, frame):
+        self.tracer, self.frame = tracer, frame
+        self.seen: dict[str, tuple] = {}
+        self.line = ARGUMENT  # the line that ran last: it made what is new
+        self.look()
+        self.line = frame.f_lineno
+
+    def step(self, frame, event, argument):
+        """Keep what the last line made, and at the end what the function returns."""
+        self.look()
+        if event == "return":
+            parts = argument if isinstance(argument, (tuple, list)) else [argument]
+            for part in parts if frame.f_code.co_name[0] != "<" else ():  # no generator
+                self.keep("", part)
+            self.tracer.open_calls.pop()
+        self.line = frame.f_lineno
+        return self.step
+
+    def look(self):
+        """Keep each variable, and each watched array, that has changed."""
+        for name, value in [*self.frame.f_locals.items()]:
+            if is_numbers(value):
+                digest = np.shape(value), np.asarray(value).tobytes()
+                if self.seen.get(name) != digest:
+                    self.seen[name] = digest
+                    self.keep(name, value)
+        for name, get in self.tracer.watched.items():
+            if self.tracer.last[name] != get().tobytes():
+                self.tracer.last[name] = get().tobytes()
+                self.keep(name, get())
+
+    def keep(self, name, value):
+        """Keep a value that the last line made."""
+        self.tracer.keep(self.frame.f_code.co_filename, self.line, name, value)
 
 
 def home_of(file, line):
