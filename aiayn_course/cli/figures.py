@@ -12,10 +12,20 @@ from aiayn_np.training.threads import blas_threads
 from .lessons import shipped
 
 
+class Names:
+    """The names of all figures, as text. Only --help loads the experiments for them."""
+
+    def __str__(self):
+        from ..lab import EXPERIMENTS
+
+        return ", ".join(EXPERIMENTS)
+
+
 def add_figures_options(parser):
     """Add the options of `figures`."""
-    parser.add_argument("name", nargs="*", help="of the figure, such as variance (an unknown one"
-                        " lists them); none: all of them")
+    name = parser.add_argument("name", nargs="*", help="of the figure; none: all of these:"
+                               " %(names)s")
+    name.names = Names()
     add_out(parser, "--out", "folder (default: figures-here; the project's own are in figures)",
             default=Path("figures-here"))
     parser.add_argument("--draw", action="store_true",

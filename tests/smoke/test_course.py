@@ -1,5 +1,6 @@
 """One short test for each part of the course; `pytest tests/course` has the others."""
 
+import re
 import sys
 from types import ModuleType
 
@@ -62,3 +63,4 @@ def test_a_drawing_is_drawn():
 def test_the_command_has_the_commands_of_both_packages():
     names = [name for _, commands in PAPER + COMMANDS for name, *_ in commands]
     assert list(parser()[1])[: len(names)] == names
+    assert re.search(r",\s+".join(EXPERIMENTS), parser()[1]["figures"].format_help())
