@@ -451,8 +451,8 @@ def test_a_backend_that_is_not_installed_ends_no_command(backend, folder, tmp_pa
     matplotlib refuses "not_there" as it refuses module://matplotlib_inline.backend_inline where
     that package is not installed.
     """
-    command = [sys.executable, "-m", "aiayn_np", "why", str(folder), "3 1", "--out",
-               str(tmp_path / "why.png")]
+    command = [sys.executable, "-m", "aiayn_np", "why", str(folder), "3 1", "--word", "1",
+               "--out", str(tmp_path / "why.png")]
     run = subprocess.run(command, env=os.environ | {"MPLBACKEND": backend}, capture_output=True,
                          text=True)
     assert run.returncode == 0, run.stderr
