@@ -8,6 +8,8 @@ import numpy as np
 
 from .checking.changes import Formula
 
+STAYS = "A length of 1 is a length like all others: its axis stays where it is."
+
 
 @dataclass(frozen=True)
 class Case:

@@ -15,7 +15,7 @@ from aiayn_course import exercises
 from aiayn_course.exercises import EXERCISES, language
 from aiayn_course.exercises.checking import changes, comparing, errors, questions
 from aiayn_course.exercises.checking.function_check import FunctionCheck
-from aiayn_course.exercises.checking.layer_check import ONES_IN, SIZES, STAYS
+from aiayn_course.exercises.checking.layer_check import PARTS, SIZES
 from aiayn_course.exercises.exercise import SUBJECTS
 from aiayn_course.exercises.mystery import models
 from aiayn_course.lab.zoo import BUGS
@@ -29,7 +29,7 @@ OTHERS = (  # that no rule below finds
     "error", "stops", "values after each step", "gradients after each step",
     changes.IS_FIXED, *comparing.COUNTED.values(),
     *(text for what, _, why in SIZES for text in (what, why)),
-    STAYS, *(what for what, _ in ONES_IN),
+    *(text for what, _, why in PARTS for text in (what, why)), comparing.NEARLY,
 )
 
 
@@ -89,7 +89,7 @@ def of_the_errors():
     for key, both in questions.GENERAL.items():
         yield from (key, *both)
     yield from (*errors.MASK_INDEX, errors.WHICH, errors.WHOSE)
-    yield from (questions.FIXED, questions.HAND, questions.TURN, questions.SHAPES)
+    yield from (questions.FIXED, questions.HAND, questions.SHAPES)
 
 
 def of_the_exercises():
@@ -107,7 +107,6 @@ def of_the_exercises():
 
 def of_the_mistakes():
     """What is known of each formula: the names of mistakes, and what a teacher says."""
-    yield from (text for key, turn, *_ in changes.TURNS for text in (key, turn))
     for subject in SUBJECTS.values():
         for formula in subject.formulas.values():
             yield from (text for _, _, *known in formula.known for text in known)

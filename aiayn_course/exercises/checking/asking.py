@@ -15,13 +15,12 @@ import numpy as np
 from aiayn_np.text.columns import width
 
 from ..language import say, say_name, tidy
-from .changes import Turn
 from .comparing import same
 from .diagnosis import has, observed
 from .example import Example
 from .measuring import measured
 from .operands import tree_of
-from .questions import HAND, SEEN, TURN, general, question_of
+from .questions import HAND, SEEN, general, question_of
 from .report import WIDTH, kinds_in, listed
 from .tracing import Watch
 from .turning import turned
@@ -182,8 +181,6 @@ class Story:
             return say(SEEN["no gradient" if into else seen[0]])
         if not explanation:
             return say(SEEN.get(self.diagnosis, HAND))
-        if isinstance(self.change, Turn):
-            return say(TURN)
         return say(question_of(self.change))
 
     def cause(self):
@@ -192,8 +189,6 @@ class Story:
             rest = "" if self.diagnosis == "wrong" else FIRST.sub("", self.finding.why, count=1)
             return rest.strip() or ("" if self.diagnosis == "zero" else self.last_right())
         change = self.change
-        if isinstance(change, Turn):
-            return change.why
         if change.known:
             return say(change.known)
         codes = [f"`{self.in_his_names(after)}`" for _, after in change.pieces
@@ -231,7 +226,7 @@ class Story:
 
     def code(self):
         """Return a sentence with the wrong code and the right one, in the student's names."""
-        if self.change is None or isinstance(self.change, Turn):
+        if self.change is None:
             return ""
         sure = self.spot and not self.spot.doubt
         line = say(" in line {number}", number=self.spot.key[1]) if sure else ""

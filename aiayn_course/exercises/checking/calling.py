@@ -175,7 +175,7 @@ def copied(thing):
     The copies of arrays are read-only, so that NumPy stops in the line that writes into one.
     """
     if isinstance(thing, np.ndarray):
-        thing = thing.copy()
+        thing = thing.copy("K")                                        # as it lies in the memory
         thing.flags.writeable = False
         return thing
     if isinstance(thing, tuple):

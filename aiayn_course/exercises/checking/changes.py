@@ -110,7 +110,7 @@ class Formula:
     def changes(self):
         """All Changes, the cheapest first: known mistakes cost least."""
         known = [self.known_one(*entry) for entry in self.known]
-        every = [*known, *self.turns(), *self.general(), *self.exchanged(), *self.moved()]
+        every = [*known, *self.general(), *self.exchanged(), *self.moved()]
         return sorted(every, key=lambda change: change.cost)
 
     def part(self, i, code):
@@ -170,15 +170,6 @@ class Formula:
                 yield Change(self, "lines in another order", [
                     self.part(i, text(other.node)), self.part(j, text(one.node))], 1.6)
 
-    def turns(self):
-        """Yield a Turn for the first and last iteration of loops over sequences and positions."""
-        grad = next((p for p in inspect.signature(self.function).parameters if p[:5] == "grad_"),
-                    None)
-        spots = [i for i, place in enumerate(self.places) if text(place.node) == grad]
-        for key, turn, i, axes in TURNS if spots else ():
-            code = f"turn_alone({grad}, {i}, {axes})"
-            yield Turn(self, key, [self.part(j, code) for j in spots], turn)
-
     def run(self, parts, args, options):
         """Compute the formula with the changes in `parts`.
 
@@ -188,7 +179,7 @@ class Formula:
         if self.compiled is None:
             self.switches = [0] * len(self.places)
             names = {**vars(sys.modules[self.function.__module__]), "_switches": self.switches,
-                     "turn_alone": turn_alone, "free": self.free}
+                     "free": self.free}
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 exec(compile(self.code(), "<changes>", "exec"), names)
@@ -265,10 +256,7 @@ class Change:
     known : a teacher's sentence if the mistake is common, else ""
     piece : the code that a sentence about it names, such as the term that is missing
     numbers : {name: number} of the numbers in its code that are free, see `free`
-    whole : whether it explains nothing if it makes a tensor wrong that the student has right
     """
-
-    whole = True
 
     def __init__(self, formula, key, parts, cost, known="", piece=""):
         self.formula, self.key, self.parts, self.piece = formula, key, parts, piece
@@ -316,42 +304,6 @@ class Change:
                  for before, after in self.pieces]
         return say("Your numbers are those of {codes}. {known}", codes=listed(shown, 2),
                    known=say(self.known)).strip()
-
-
-class Turn(Change):
-    """A mistake in a loop: only one iteration counts in the parameters' gradients.
-
-    turn : the iteration that counts, such as "last sequence"
-    """
-
-    whole = False  # a student's loop may be right for other parameters
-
-    def __init__(self, formula, key, parts, turn):
-        super().__init__(formula, key, parts, KNOWN + 1)
-        self.turn = turn
-
-    def __call__(self, *args, **options):
-        super().__call__(*args, **options)
-        return {}                                                      # the others are right
-
-    @property
-    def why(self):
-        return say("Only the {turn} counts, but the gradient is the sum over all. In a loop, `+=`"
-                   " adds and `=` writes over what was there.", turn=say(self.turn))
-
-
-TURNS = (  # key, turn, its index, the number of axes that it handles; -1 stands for all but one
-    ("one sequence only", "last sequence", -1, 2), ("one sequence only", "first sequence", 0, 2),
-    ("one sequence only", "last sequence", -1, -1), ("one sequence only", "first sequence", 0, -1),
-    ("one position only", "last position", -1, 1), ("one position only", "first position", 0, 1),
-)
-
-
-def turn_alone(grad_y, i, axes):
-    """Return grad_y with zeros everywhere except in iteration i of a loop."""
-    rows = grad_y.reshape(-1, *grad_y.shape[-axes:])
-    counts = np.eye(len(rows))[i].reshape(-1, *[1] * (rows.ndim - 1))
-    return (counts * rows).reshape(grad_y.shape)
 
 
 def before_and_after(shown, some):

@@ -85,6 +85,7 @@ def look(compared):
     return next((seen for test in tests if (seen := test(compared))), None)
 
 
+NEARLY = "Mostly it comes from float32 on the way, or from a small number that is added."
 UNKNOWN = "The difference fits none of the mistakes that are known here."
 
 
@@ -182,9 +183,9 @@ def nearly(compared):
     worst = worst_of(compared)
     if worst > 1e-3:
         return None
-    return "nearly", say("It is nearly right: off by {error} of the largest entry. Mostly it comes"
-                         " from float32 on the way, or from a small number that is added.",
-                         error=f"{worst:.0e}")
+    why = next(case.why for case, got, want in compared if not same(got, want))
+    return "nearly", say("It is nearly right: off by {error} of the largest entry. {why}",
+                         error=f"{worst:.0e}", why=say(why or NEARLY))
 
 
 def apart(compared):

@@ -180,7 +180,7 @@ def explains(change, stage, trials, wrong, least=1):
             (got, want), value = observed(trial, tensor), predicted[tensor]
             if not same(*finite_alike(got, value, want)):
                 left.discard(tensor)
-                if change.whole and same(got, want):
+                if same(got, want):
                     return set()
             elif tensor in left and not same(value, want) and (np.size(got) or change.known):
                 differs.add(tensor)

@@ -11,7 +11,7 @@ import numpy as np
 
 from aiayn_np.module import Parameter
 
-from ..exercise import SUBJECTS
+from ..exercise import STAYS, SUBJECTS
 from ..language import say, say_name
 from .calling import OWN_ARRAY, Stop, call, copied, line_of
 from .changes import CLIPPED
@@ -37,11 +37,13 @@ SIZES = (  # what is tried of every layer, the scale, a teacher's sentence
      " off or added there."),
     ("large numbers, around 1 000", 1e3, CLIPPED),
 )
-ONES_IN = (  # axes of length 1, where they stand in the first case: what it is, where to cut
-    ("one sequence", lambda x: x[:1]),
-    ("sequences of one position", lambda x: x[..., :1] if x.dtype.kind == "i" else x[..., :1, :]),
+PARTS = (  # of the first case: what it is, the part of each array, a teacher's sentence
+    ("one sequence", lambda x: x[:1], STAYS),
+    ("sequences of one position", lambda x: x[..., :1] if x.dtype.kind == "i" else x[..., :1, :],
+     STAYS),
+    ("arrays in another order of the memory", np.asfortranarray, "The order of the axes is that of"
+     " the shape, however the numbers lie in the memory: reshape as NumPy does it without order."),
 )
-STAYS = "A length of 1 is a length like all others: its axis stays where it is."
 FROM_THE_END = "Count axes from the end, -1, -2: any number of axes may stand in front."
 DOUBLE = ("Mostly it is a number of NumPy, such as np.sqrt(4) or mask.sum(), where a Python one"
           " would do (math.sqrt, int), or an array made by np.zeros, np.eye or np.arange without a"
@@ -57,7 +59,7 @@ class LayerCheck:
         cases = subject.cases(self.rng)
         sizes = [dataclasses.replace(cases[0], what=what, scale=scale, special=True, why=why)
                  for what, scale, why in SIZES]
-        short = [cut(cases[0], what, part) for what, part in ONES_IN]
+        short = [cut(cases[0], *part) for part in PARTS]
         self.cases = sorted([*cases, *short, *sizes], key=lambda case: case.special)
         self.rows, self.trial = {"output": Row("output")}, None        # the one that runs
         self.stage, self.finding = "forward", None
@@ -365,12 +367,12 @@ def raising():
         yield
 
 
-def cut(case, what, part):
-    """Return the Case with `part` of each array, in which some axis has length 1."""
+def cut(case, what, part, why):
+    """Return the Case with `part` of each of its arrays."""
     def of(thing):
         return part(thing) if isinstance(thing, np.ndarray) else thing
     return dataclasses.replace(
-        case, what=what, special=True, why=STAYS, sizes={}, inputs=tuple(map(of, case.inputs)),
+        case, what=what, special=True, why=why, sizes={}, inputs=tuple(map(of, case.inputs)),
         options={name: of(option) for name, option in case.options.items()})
 
 

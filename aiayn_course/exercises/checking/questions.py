@@ -120,7 +120,6 @@ SEEN = {  # the diagnosis of what is seen at once
     "nan": LINE, "inf": LINE,
 }
 FIXED = "Which number here must follow an argument?"
-TURN = "How often does the loop run, and what is left of each run?"
 ASKED = {  # question: the known mistakes that it leads to; "x in backward" is asked as "x"
     # softmax, masks, attention
     "Which numbers belong together here, those of a row or of a column?": ("wrong axis",),
@@ -172,6 +171,8 @@ ASKED = {  # question: the known mistakes that it leads to; "x in backward" is a
     "Between which two steps does the ReLU stand?": ("ReLU missing", "ReLU at the end"),
     # norm
     "By which number must the sum of squares be divided?": ("unbiased variance",),
+    "How many digits are left of 10 000.5^2 - 10 000^2, and how many of 0.5^2?": (
+        "variance as a difference",),
     "Where does eps stand in the formula: inside the root, or outside?": (
         "eps outside the root", "eps inside the root"),
     "What does the formula divide by?": ("root missing",),

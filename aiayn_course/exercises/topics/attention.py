@@ -31,6 +31,17 @@ ATTENTION = layer(
 )
 
 
+def masks(rng, B, h, T_q, T_k):
+    """Return {what: mask}: masks in which a line or an axis is special."""
+    each = rng.random((B, h, T_q, T_k)) < 0.6
+    each[..., 1] = True
+    last, padded = each[:, :1].copy(), np.ones((B, 1, 1, T_k), dtype=bool)
+    last[..., -1], last[..., 0] = True, False
+    padded[0, ..., :2] = False
+    return {"a mask of four axes": each, "a mask with the last key open": last,
+            "padding in front": padded, "one mask for all sequences": each[:1, :1]}
+
+
 @ATTENTION.tried_on
 def cases(rng):
     def arrays(*leading, T_q=3, T_k=5, d_k=4, d_v=6):
@@ -45,7 +56,7 @@ def cases(rng):
     large = tuple(1e3 * x for x in arrays(2))
     return [
         Case("Q (2, 7, 3, 4)", None, arrays(2, 7), {}, sizes),
-        Case("d_k = 9", None, arrays(2, d_k=9), {}, sizes | dict(d_k=9)),
+        Case("d_k = 8", None, arrays(2, d_k=8), {}, sizes | dict(d_k=8)),
         Case("a mask", None, arrays(2, 7), dict(allowed=allowed), sizes),
         Case("a causal mask", None, arrays(3, T_q=5), dict(allowed=np.tri(5, dtype=bool)),
              dict(B=3, T_q=5, T_k=5, d_k=4, d_v=6)),
@@ -59,6 +70,9 @@ def cases(rng):
              why=NEGATIVE),
         Case("all are allowed", None, arrays(2), dict(allowed=np.ones((3, 5), dtype=bool)),
              special=True),
+        *(Case(what, None, arrays(2, 7), dict(allowed=mask), special=True)
+          for what, mask in masks(rng, 2, 7, 3, 5).items()),
+        Case("T_q = T_k = d_k = d_v = 4", None, arrays(2, T_q=4, T_k=4, d_v=4), special=True),
         Case("one sequence of one position", None, arrays(1, 1, T_q=1, T_k=1), special=True),
         Case("one query and five keys", None, arrays(1, 2, T_q=1), special=True),
         Case("d_k = d_v = 1", None, arrays(2, d_k=1, d_v=1), special=True),

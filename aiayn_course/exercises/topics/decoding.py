@@ -56,6 +56,8 @@ def cases(rng):
         case("sources that are all padded", {}, source=src[[1, 2, 1, 2, 1]], max_len=12),
         case("bos = 7, eos = 1", {}, bos=7, eos=1, max_len=12),
         case("pad = 3", {}, pad=3, special=True),
+        case("pad = 3, eos = 0", {}, pad=3, eos=0, special=True),
+        case("bos = pad = 0", {}, bos=0, special=True),
         case("one source of one token", {}, special=True, source=src[:1, :1]),
         case("max_len = 1", dict(max_len=1), special=True),
         case("a source that holds eos", {}, source=np.where(src == 4, 2, src), special=True),

@@ -8,7 +8,7 @@ from aiayn_np.embedding import Embedding, OutputProjection
 from aiayn_np.module import Parameter
 
 from ..checking.calling import Stop
-from ..exercise import Case, exercise, layer, seeded
+from ..exercise import STAYS, Case, exercise, layer, seeded
 from ..language import say
 
 EXERCISE = exercise(
@@ -44,6 +44,10 @@ def cases(rng):
         Case("ids (2, 5), some repeated", layer, (ids,), {}, dict(B=2, T=5, d_model=4, V=7)),
         Case("ids (3, 4, 2)", Embedding(5, 6, rng=seeded()), (rng.integers(0, 5, (3, 4, 2)),), {},
              dict(B=3, T=4, d_model=6, V=5)),
+        Case("ids (4, 5, 2, 3), d_model = 5", Embedding(5, 5, rng=seeded()),
+             (rng.integers(0, 5, (4, 5, 2, 3)),), special=True),
+        Case("d_model = V = 1", Embedding(1, 1, rng=seeded()), (np.zeros((2, 3), dtype=int),),
+             special=True, why=STAYS),
         Case("ids (6,)", layer, (rng.integers(0, 7, (6,)),), special=True),
         Case("the last ids left out", layer, (np.array([[2, 0, 3, 1]]),), special=True,
              why="The largest id need not be there: E always has vocab_size rows."),
@@ -121,6 +125,10 @@ def cases_of_projection(rng):
         Case("x (5, 6)", other, (rng.standard_normal((5, 6)),), {},
              dict(B=5, d_model=6, V=3, rows=5)),
         Case("x (2, 5, 3, 4)", layer, (rng.standard_normal((2, 5, 3, 4)),), special=True),
+        Case("x (5, 5), V = 5", OutputProjection(Embedding(5, 5, rng=seeded()).E),
+             (rng.standard_normal((5, 5)),), special=True),
+        Case("d_model = V = 1", OutputProjection(Embedding(1, 1, rng=seeded()).E),
+             (rng.standard_normal((2, 3, 1)),), special=True, why=STAYS),
         Case("one axis, (d_model,)", layer, (rng.standard_normal(4),), special=True),
         Case("one sequence of one position", layer, (rng.standard_normal((1, 1, 4)),),
              special=True),

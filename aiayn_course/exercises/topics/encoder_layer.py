@@ -6,6 +6,7 @@ from aiayn_np.attention import ScaledDotProductAttention
 from aiayn_np.encoder import EncoderLayer
 
 from ..exercise import Case, exercise, layer, seeded
+from .attention import masks
 from .multi_head import ALL, with_dropout_of
 
 EXERCISE = exercise(
@@ -56,6 +57,12 @@ def cases(rng):
              dict(B=3, T=7, d_model=8, d_ff=5, h=4)),
         Case("a mask", layer, (rng.standard_normal((3, 5, 6)),), dict(allowed=allowed),
              dict(B=3, T=5, d_model=6, d_ff=7, h=2)),
+        *(Case(what, layer, (rng.standard_normal((3, 5, 6)),), dict(allowed=mask), special=True)
+          for what, mask in masks(rng, 3, 1, 5, 5).items()),
+        Case("a mask of two axes", layer, (rng.standard_normal((3, 5, 6)),),
+             dict(allowed=np.tri(5, dtype=bool)), special=True),
+        Case("T = d_model = 5, h = d_ff = 1", EncoderLayer(5, 1, 1, P_drop=0.0, rng=seeded()),
+             (rng.standard_normal((2, 5, 5)),), special=True),
         Case("two axes, (T, d_model)", layer, (rng.standard_normal((5, 6)),), special=True),
         Case("four axes", layer, (rng.standard_normal((2, 3, 5, 6)),), special=True),
         Case("dropout", EncoderLayer(6, 7, 2, P_drop=ALL, rng=seeded()),

@@ -4,7 +4,7 @@ import numpy as np
 
 from aiayn_np.layer_norm import LayerNorm
 
-from ..exercise import Case, exercise, layer
+from ..exercise import STAYS, Case, exercise, layer
 
 EXERCISE = exercise(
     2, "layer norm", "Layer normalisation", section="3.1, 5.4", lesson="7.4", minutes=45,
@@ -22,7 +22,8 @@ LAYER_NORM = layer(
     " dn_j/dx_k = (1[j = k] - 1/d - n_j n_k / d) / s. So grad_x_k = sum_j g_j dn_j/dx_k ="
     " (g_k - mean(g) - n_k mean(g n)) / s, with means over the features, keepdims=True.",
 )
-
+FAR = ("Subtract the mean first, and then take the squares: where the mean is large, the difference"
+       " of mean(x^2) and mean^2 keeps few digits.")
 LAYER_NORM.made_like = lambda cls, ours: cls(ours.d_model, ours.eps)
 
 
@@ -38,6 +39,12 @@ def cases(rng):
              dict(B=5, d_model=6, rows=5)),
         Case("x (2, 7, 3, 4)", LayerNorm(4), (rng.standard_normal((2, 7, 3, 4)),), special=True),
         Case("rows of variance 1e-6", LayerNorm(5), (tiny,)),
+        Case("rows around 10 000", LayerNorm(5), (1e4 + rng.standard_normal((3, 5)),), special=True,
+             why=FAR),
+        Case("d_model = 1", LayerNorm(1), (rng.standard_normal((2, 3, 1)),), special=True,
+             why=STAYS),
+        Case("as many positions as features", LayerNorm(4), (rng.standard_normal((4, 4)),),
+             special=True),
         Case("a constant row", LayerNorm(7), (constant,), special=True),
         Case("one axis, (d_model,)", LayerNorm(5), (rng.standard_normal(5),), special=True),
         Case("one sequence of one position", LayerNorm(4), (rng.standard_normal((1, 1, 4)),),
@@ -57,6 +64,8 @@ ROOT = "np.sqrt(variance + self.eps)"
     (VARIANCE, "(centred ** 2).sum(axis=-1, keepdims=True) / (x.shape[-1] - 1)",
      "unbiased variance", "The variance is divided by d_model - 1, as torch.std does it. The layer"
      " norm of the paper divides by d_model."),
+    (VARIANCE, "(x ** 2).mean(axis=-1, keepdims=True) - mean ** 2",
+     "variance as a difference", FAR),
     (ROOT, "(np.sqrt(variance) + self.eps)", "eps outside the root", "eps is added to the root. It"
      " belongs inside: sqrt(variance + eps)."),
     ("eps is fixed", "eps is a fixed number here. Use self.eps."),

@@ -4,7 +4,7 @@ import numpy as np
 
 from aiayn_np.linear import Linear
 
-from ..exercise import Case, exercise, layer, seeded
+from ..exercise import STAYS, Case, exercise, layer, seeded
 
 EXERCISE = exercise(
     3, "linear", "The linear map and its three gradients", section="3.2.2, 3.3", lesson="4.1",
@@ -37,6 +37,10 @@ def cases(rng):
         Case("x (3, 4), one axis in front", layer, (draw((3, 4)),), special=True),
         Case("no bias", Linear(4, 5, bias=False, rng=seeded()), (draw((2, 3, 4)),), special=True,
              why="With bias=False, self.b is None."),
+        Case("x (5, 5), d_in = d_out = 5", Linear(5, 5, rng=seeded()), (draw((5, 5)),),
+             special=True),
+        Case("d_in = d_out = 1", Linear(1, 1, rng=seeded()), (draw((2, 3, 1)),), special=True,
+             why=STAYS),
         Case("one axis, (d_in,)", layer, (draw(4),), special=True),
         Case("one sequence of one position", layer, (draw((1, 1, 4)),), special=True),
     ]

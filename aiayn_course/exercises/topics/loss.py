@@ -46,6 +46,10 @@ def cases(rng):
         Case("logits far apart", layer, (far,), dict(targets=few), special=True),
         Case("targets that are certain, eps_ls = 0", unsmoothed, (1e3 * np.eye(7)[targets],),
              dict(targets=targets), special=True, why="Where p is 1, the logarithm is exactly 0."),
+        Case("a sequence that is all padding", layer, (logits[..., :6],),
+             dict(targets=np.where(np.arange(3)[:, None] == 1, 0, targets) % 6), special=True),
+        Case("B = T = V = 4, padding in front", layer, (rng.standard_normal((4, 4, 4)),),
+             dict(targets=np.arange(16).reshape(4, 4) % 4), special=True),
         Case("one sequence of one position", layer, (logits[:1, :1],),
              dict(targets=targets[:1, :1]), special=True),
     ]

@@ -7,7 +7,7 @@ import numpy as np
 from aiayn_np.masking import Mask, causal, not_padding
 
 from ..exercise import Case, exercise, function, layer
-from .attention import softmax  # noqa: F401, for a change
+from .attention import masks, softmax  # noqa: F401, one is for a change
 
 EXERCISE = exercise(
     5, "masks", "Masks: the future, padding, and -inf", section="3.2.3, Fig. 2 left", lesson="5",
@@ -72,6 +72,7 @@ def ids(rng):
         Case("pad in the middle", None, (np.array([[0, 2, 0, 2]]),), {}, dict(B=1, T=4)),
         Case("one sequence of one position", None, (np.array([[3]]),), special=True),
         Case("sequences of one position", None, (some[:, 2:3],), special=True),
+        Case("pad = -1", None, (some - 1,), dict(pad=-1), special=True),
         Case("nothing is padding", None, (some[:1, :3],), special=True),
     ]
 
@@ -103,6 +104,10 @@ def cases(rng):
              special=True),
         Case("all are allowed", None, (draw((2, 3, 5)),), dict(allowed=np.ones((3, 5), dtype=bool)),
              special=True),
+        *(Case(what, None, (draw((2, 7, 3, 5)),), dict(allowed=mask), special=True)
+          for what, mask in masks(rng, 2, 7, 3, 5).items()),
+        Case("a query that may look nowhere", None, (draw((2, 3, 5)),),
+             dict(allowed=np.arange(3)[:, None] > np.zeros(5)), special=True),
         Case("one sequence of one position", None, (draw((1, 1, 1, 1)),),
              dict(allowed=np.ones((1, 1, 1, 1), dtype=bool)), special=True),
     ]

@@ -7,6 +7,7 @@ from aiayn_np.module import Cache
 from aiayn_np.multi_head import MultiHeadAttention
 
 from ..exercise import Case, exercise, layer, seeded
+from .attention import masks
 
 EXERCISE = exercise(
     6, "multi-head", "Multi-head attention", section="3.2.2, Fig. 2 right", lesson="6.2, 6.3, 6.8",
@@ -66,6 +67,10 @@ def cases(rng):
         Case("four axes", layer, arrays(2, 3, d_model=6, T_q=4, T_k=5), special=True),
         Case("a mask of two axes", layer, arrays(2, d_model=6, T_q=5, T_k=5),
              dict(allowed=np.tri(5, dtype=bool)), special=True),
+        *(Case(what, layer, arrays(3, d_model=6, T_q=4, T_k=5), dict(allowed=mask), special=True)
+          for what, mask in masks(rng, 3, 1, 4, 5).items()),
+        Case("d_model = h = T = 3", MultiHeadAttention(3, 3, rng=seeded()),
+             arrays(2, d_model=3, T_q=3, T_k=3), special=True),
         Case("one query and five keys", layer, arrays(2, d_model=6, T_q=1, T_k=5), special=True),
         Case("dropout on the weights", dropping, arrays(2, d_model=6, T_q=4, T_k=5),
              dict(rng=np.random.default_rng(1)), special=True),

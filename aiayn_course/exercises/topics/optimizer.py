@@ -77,6 +77,7 @@ def cases(rng):
              why="Adam takes every gradient as it is, large ones too."),
         Case("gradients of 0 in some steps", None, (unused, ROWS), special=True,
              why="A gradient of 0 is a gradient: m and v decay, and the parameter moves on."),
+        Case("one parameter", None, (gradients, ROWS[:1]), special=True),
         Case("parameters of shape (1, 3)", None, (gradients, ((1, 3), (1, 3))), special=True),
         Case("parameters of shapes (3,) and (3, 1)", None, (gradients, ((3,), (3, 1))),
              special=True, why="m and v of a parameter have its own shape."),
@@ -190,7 +191,8 @@ class PlainAdam:
 @WARMUP.tried_on
 def sizes(rng):
     return [Case("d_model = 16, warmup_steps = 7", None, (16, 7)),
-            Case("d_model = 9, warmup_steps = 3", None, (9, 3))]
+            Case("d_model = 10, warmup_steps = 3", None, (10, 3)),
+            Case("d_model = warmup_steps = 1", None, (1, 1), special=True)]
 
 
 RISE = "step * warmup_steps ** -1.5"

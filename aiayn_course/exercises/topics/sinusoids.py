@@ -4,7 +4,7 @@ import numpy as np
 
 from aiayn_np.positional_encoding import SinusoidalPositionalEncoding
 
-from ..exercise import Case, exercise, layer
+from ..exercise import STAYS, Case, exercise, layer
 
 EXERCISE = exercise(
     9, "sinusoids", "Sinusoidal positions", section="3.5", lesson="8.3", minutes=25,
@@ -35,6 +35,11 @@ def cases(rng):
         Case("d_model = 5", SinusoidalPositionalEncoding(5, 50), (draw((2, 4, 5)),), special=True,
              why="With an odd d_model there is one cosine fewer than sines."),
         Case("start = 3", layer, (draw((2, 4, 6)),), dict(start=3), special=True),
+        Case("start = 30, more positions than features", layer, (draw((2, 12, 6)),),
+             dict(start=30), special=True),
+        Case("T = d_model = 6", layer, (draw((2, 6, 6)),), special=True),
+        Case("d_model = 1", SinusoidalPositionalEncoding(1, 50), (draw((2, 4, 1)),), special=True,
+             why=STAYS),
         Case("two axes, (T, d_model)", layer, (draw((4, 6)),), special=True),
         Case("four axes", layer, (draw((2, 3, 4, 6)),), special=True),
         Case("one sequence of one position", layer, (draw((1, 1, 6)),), special=True),

@@ -6,7 +6,7 @@ import numpy as np
 
 from aiayn_np.softmax import Softmax
 
-from ..exercise import Case, exercise, layer
+from ..exercise import STAYS, Case, exercise, layer
 
 EXERCISE = exercise(
     1, "softmax", "Softmax and its Jacobian", section="3.2.1, Eq. 1", lesson="2", minutes=30,
@@ -52,6 +52,8 @@ def cases(rng):
         Case("scores 20 000 apart", None, (1e4 * far,), special=True,
              why="Here one weight is exactly 1: is a small number added to the sum?"),
         Case("a row of only -inf", None, (nowhere,), special=True),
+        Case("scores that are all equal", None, (np.zeros((4, 4)),), special=True),
+        Case("a row of one score", None, (rng.standard_normal((3, 1)),), special=True, why=STAYS),
         Case("one axis, (5,)", None, (rng.standard_normal(5),), special=True),
         Case("one sequence of one position", None, (rng.standard_normal((1, 1, 4)),), special=True),
     ]
