@@ -110,7 +110,7 @@ class Formula:
     def changes(self):
         """All Changes, the cheapest first: known mistakes cost least."""
         known = [self.known_one(*entry) for entry in self.known]
-        every = [*known, *self.general(), *self.exchanged(), *self.moved()]
+        every = [*known, *self.general(), *self.exchanged()]
         return sorted(every, key=lambda change: change.cost)
 
     def part(self, i, code):
@@ -160,15 +160,6 @@ class Formula:
                 new = {one: other, other: one}
                 parts = [self.part(i, new[code]) for i, code in enumerate(codes) if code in new]
                 yield Change(self, "exchanged", parts, 1)
-
-    def moved(self):
-        """Yield Changes that exchange two lines of a block, neighbours or next but one."""
-        lines = [i for i, place in enumerate(self.places) if isinstance(place.node, ast.stmt)]
-        for i, j in itertools.combinations(lines, 2):
-            one, other = self.places[i], self.places[j]
-            if one.parents[-1] is other.parents[-1] and other.index - one.index < 3:
-                yield Change(self, "lines in another order", [
-                    self.part(i, text(other.node)), self.part(j, text(one.node))], 1.6)
 
     def run(self, parts, args, options):
         """Compute the formula with the changes in `parts`.

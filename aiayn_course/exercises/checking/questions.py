@@ -73,7 +73,6 @@ GENERAL = {  # key of a change, see `operators`: its question, and the sentence 
     "index left out": ("Which entries must be picked here?", "It is as if nothing were picked"),
     "line left out": ("Which line is not there, or comes too late?", "It is as if {piece} were left"
                       " out, or came too late"),
-    "lines in another order": (ORDER, "It is as if two lines came in another order"),
     "another array": (ARRAY, "It is as if {piece} stood in place of another array"),
     "another gradient": (
         "The gradient of whose output must arrive here?", "It is as if {piece} arrived where the"

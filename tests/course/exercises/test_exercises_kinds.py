@@ -306,9 +306,6 @@ CAUSES = [  # exercise, name, diagnosis, words of the first hint, what is change
     (13, "greedy_decode", "another size", "the length of another axis",
      [("src.shape[1] + 50", "src.shape[0] + 50")]),
     (5, "causal", "dtype", "np.zeros and np.ones make floats", [("dtype=bool", "dtype=int")]),
-    (11, "Adam", "lines in another order", "another order",
-     [("            m += ", "            m_hat = m / (1 - self.beta_1**self.t)\n            m += "),
-      ("m_hat, v_hat = m / (1 - self.beta_1**self.t), v /", "v_hat = v /")]),
 ]
 
 
