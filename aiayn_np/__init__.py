@@ -14,7 +14,7 @@ Read it beside the paper, in this order:
     proofs/                                  the gradient check, and what a forward must not do
     reading/                                 what a word was made of
     plotting/                                maps, tables, pictures
-    runs/, cli/                              the folder of a training, and the command line
+    pipelines/, runs/, cli/                  a model with its task, a training's folder, commands
     text/                                    sentence pairs: vocabulary, batches, BLEU
     models/                                  OPUS-MT, GPT-2, BERT, Llama; PyTorch
     variants/                                other scores, positions, norms, layers, models

@@ -19,7 +19,8 @@ NOTES = {
     "layers": "Section 3 and its protocol", "decoding": "Section 6.1", "training": "Section 5",
     "variants": "other layers and models", "proofs": "gradients, properties",
     "reading": "what a word was made of",
-    "plotting": "maps, pictures", "text": "sentence pairs", "runs": "folder of a training",
+    "plotting": "maps, pictures", "text": "sentence pairs", "pipelines": "text in, text out",
+    "runs": "folder of a training",
     "cli": "the commands", "models": "Hugging Face, PyTorch",
 }
 COLUMNS = {"variants": 0, "reading": 0, "models": 0, "proofs": 2}  # the others: 1
@@ -78,7 +79,7 @@ def draw(graph, path):
             u, v = place[name]
             side = (u > x) - (u < x)                                   # it leaves and comes there
             ax.annotate("", (u + WIDTH * (0.5 - 0.35 * side), v + HEIGHT + PAD),
-                        (x + WIDTH * (0.5 + 0.47 * side), y - PAD), zorder=1,
+                        (x + WIDTH * (0.5 + 0.52 * side), y - PAD), zorder=1,
                         arrowprops=dict(arrowstyle="->", color="0.55", linewidth=1.2))
     for room, (x, y) in place.items():
         front = room == "layers"

@@ -79,7 +79,7 @@ def opened(folder: Path, command: str = "") -> Any:
 
     note(announcement(folder))
     run = open_run(folder)
-    uses = run.pipeline_class.uses
+    uses = run.uses
     if command and command not in uses:
         raise UsageError(f"{folder} must hold a model for {command}, got one of {run.task.name},"
                          f" which is for aiayn-np {', '.join(uses)}")

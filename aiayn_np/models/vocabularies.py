@@ -23,7 +23,6 @@ class MarianVocabulary:
     """
 
     def __init__(self, folder, sizes):
-        folder = Path(folder)
         self.pad, self.eos, self.bos = sizes.pad, sizes.eos, sizes.bos
         self.source, self.target = (sentence_pieces(folder / f"{side}.spm")
                                     for side in ("source", "target"))
@@ -33,6 +32,9 @@ class MarianVocabulary:
             self.source_ids)
         self.target_pieces = {i: piece for piece, i in self.target_ids.items()}
         self.source_pieces = {i: piece for piece, i in self.source_ids.items()}
+
+    def __len__(self):
+        return self.bos + 1
 
     def encode(self, lines):
         """Return an array of ids (T,), eos at the end, for each line of the source language."""

@@ -6,7 +6,6 @@ Public names, by the file that defines them:
     estimates           check_fits, large, parameter_count, training_bytes
     open                announcement, open_run
     pairs               PairTraining, peak_memory
-    pipeline            Pipeline, SentencePipeline, SourcePipeline, TextPipeline, WordPipeline
     run                 Run
     start               start_pairs, start_symbols, start_words
     symbols             SymbolTraining

@@ -28,7 +28,7 @@ def open_run(folder: str | Path) -> Any:
     """
     path = Path(folder) / "model.npz"
     if is_pretrained(folder):
-        from .loaded import Loaded
+        from ..pipelines.loaded import Loaded
 
         loaded = Loaded(folder)
         check_weights(folder, loaded.model.named_parameters())

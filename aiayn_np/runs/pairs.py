@@ -11,6 +11,7 @@ import numpy as np
 
 from ..checks import check_number, check_sizes
 from ..files import CheckpointError
+from ..pipelines.pipeline import SentencePipeline
 from ..text.batches import Batches
 from ..text.bleu import TOKENIZERS, Score
 from ..text.corpus import Corpus
@@ -23,7 +24,6 @@ from ..training.loop import Step, gradient_of, token_nats, training_steps
 from ..training.loss import LabelSmoothedCrossEntropy
 from ..training.ranks import shared_gradient
 from ..training.threads import blas_threads
-from .pipeline import SentencePipeline
 from .training import Training
 
 VOCABULARY = "vocabulary.model"

@@ -33,7 +33,7 @@ class Run:
         self.folder, self.config = Path(folder), config
         self.training: Any = TRAININGS[config["task"]](self.folder, config)
         self.task, self.model = self.training.task, self.training.model
-        self.optimizer, self.pipeline_class = self.training.optimizer, self.training.pipeline
+        self.optimizer, self.uses = self.training.optimizer, self.training.pipeline.uses
         self.history: list = []
         self.checkpoint, self.metrics = self.folder / "model.npz", self.folder / "metrics.json"
 
@@ -66,7 +66,7 @@ class Run:
 
     def pipeline(self) -> Any:
         """Return the trained model with its task, ready to use."""
-        return self.pipeline_class(self.task, self.trained())
+        return self.training.pipeline(self.task, self.trained())
 
     def load(self) -> None:
         """Read the checkpoint; raise CheckpointError if it is damaged, or of another model."""

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from ..pipelines.pipeline import SourcePipeline
 from ..plotting.figures import plot_loss
 from ..training.loop import Progress, share_exact, train
 from ..training.tasks import TASKS, Task
-from .pipeline import SourcePipeline
 from .training import Training
 
 SHOWN = 6  # test sequences in the report

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from ..pipelines.pipeline import Pipeline
 from ..training.loop import AVERAGED, averaged
 from ..training.optimizer import Adam, warmup_rate
 from ..training.ranks import ALONE
 from ..transformer import Transformer
 from ..variants.choices import keywords
 from .estimates import large, training_bytes
-from .pipeline import Pipeline
 
 
 class Training:

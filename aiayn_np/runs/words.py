@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..checks import check_sizes
+from ..pipelines.pipeline import WordPipeline
 from ..text.measures import WordsProgress, loss_on
 from ..text.pairs import digest_of
 from ..text.pictures import plot_words_training
@@ -19,7 +20,6 @@ from ..training.optimizer import Adam
 from ..variants.models import LanguageModel, llama
 from ..variants.optimizers import AdamW, cosine_rate, matrices
 from .pairs import VOCABULARY, DataTraining, read_vocabulary
-from .pipeline import WordPipeline
 
 MOST = 100_000  # tokens that a validation reads; the measurement at the end reads all
 DECAY = 0.1  # of a model like Llama, as in Touvron et al., 2023

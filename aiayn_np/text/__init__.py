@@ -28,7 +28,7 @@ Public names, by the file that defines them:
     pairs         decoded, digest_of, read_lines
     pictures      plot_text_training, plot_translation, plot_words_training
     task          TextTask, encoded, longest
-    translation   cut, similar, translate
+    translation   cut, decode, similar, translate
     vocabulary    Vocabulary, whole_text
     words         Characters, Pieces, Windows, WordsTask, read_words, training_part
 """

@@ -1,6 +1,7 @@
 """Translation as a task, with the methods that runs and commands call."""
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
@@ -10,16 +11,17 @@ from .vocabulary import BOS, EOS, PAD, Vocabulary
 class TextTask:
     """A task from lines of text to lines of text.
 
-    vocabulary : Vocabulary          max_length : the most tokens of a sentence in training
+    vocabulary : Vocabulary, or one with the same methods and marks
+    max_length : the most tokens of a sentence in training
     tokenize : how BLEU splits the targets into words, a name of TOKENIZERS
     """
 
     name = "text"
-    pad, bos, eos = PAD, BOS, EOS
 
-    def __init__(self, vocabulary: Vocabulary, max_length: int, tokenize: str = "13a") -> None:
+    def __init__(self, vocabulary: Any, max_length: int, tokenize: str = "13a") -> None:
         self.vocabulary, self.max_length, self.tokenize = vocabulary, max_length, tokenize
         self.vocab_size = len(vocabulary)
+        self.pad, self.bos, self.eos = vocabulary.pad, vocabulary.bos, vocabulary.eos
 
     def source(self, text: str) -> np.ndarray:
         """Source ids (1, T) of a line; ValueError for an empty one."""

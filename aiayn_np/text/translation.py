@@ -41,9 +41,13 @@ def translate(model: Transformer, vocabulary: Any, lines: Sequence[str], *, beam
     return ["".join(line) for line in zip(*ranks.all(out))]            # one rank has each line
 
 
-def decode(model, src, vocabulary, beam, alpha):
-    """Output ids (B, L) of sources (B, T)."""
-    ends = dict(bos=vocabulary.bos, eos=vocabulary.eos)
+def decode(model: Transformer, src: np.ndarray, marks: Any, beam: int = 1, alpha: float = 0.6,
+           max_len: int | None = None) -> np.ndarray:
+    """Return output ids (B, L) of sources (B, T): greedy for a beam of 1, else by beam search.
+
+    marks : a vocabulary or a task, which has bos and eos
+    """
+    ends = dict(bos=marks.bos, eos=marks.eos, max_len=max_len)
     if beam == 1:
         return greedy_decode(model, src, **ends)
     return beam_search(model, src, **ends, beam=beam, alpha=alpha)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -118,7 +119,7 @@ class WordsTask:
     name = "words"
     pad = -1
 
-    def __init__(self, vocabulary: Characters | Pieces, max_length: int) -> None:
+    def __init__(self, vocabulary: Any, max_length: int) -> None:
         self.vocabulary, self.max_length = vocabulary, max_length
         self.vocab_size = len(vocabulary)
 
@@ -126,8 +127,8 @@ class WordsTask:
         """Return the ids (1, T) of a text; ValueError for an empty one."""
         ids = self.vocabulary.encode(text)
         if not len(ids):
-            raise ValueError(f"a text must hold at least one character, got {text!r}")
-        return ids[None]
+            raise ValueError(f"a text must hold at least one token, got {text!r}")
+        return ids[None].astype(int)
 
     def text(self, ids: Iterable[int]) -> str:
         """Return the text of ids."""

@@ -27,9 +27,10 @@ ROOMS = {
     "reading": {"layers", "variants"},
     "plotting": {"layers", "files", "decoding", "training"},
     "text": {"layers", "files", "decoding", "training", "plotting"},
-    "runs": {"layers", "files", "variants", "optimizers", "decoding", "training", "plotting",
-             "text", "models"},
     "models": {"layers", "files", "variants", "text"},
+    "pipelines": {"layers", "files", "decoding", "training", "plotting", "text", "models"},
+    "runs": {"layers", "files", "variants", "optimizers", "decoding", "training", "plotting",
+             "text", "pipelines"},
 }
 # the same for the course, which may import each room of the paper
 COURSE_ROOMS = {

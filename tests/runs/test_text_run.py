@@ -117,7 +117,7 @@ def test_translate_keeps_lines_in_order_and_counts_bleu(folder, tmp_path, capsys
 def test_bleu_is_that_of_the_translations_by_the_references(folder, tmp_path, capsys, monkeypatch):
     """The translation has every word right and is too short, so that BLEU is its penalty."""
     source, target = write(tmp_path, [("eins", "one two three four five")])
-    monkeypatch.setattr("aiayn_np.runs.pipeline.translate",
+    monkeypatch.setattr("aiayn_np.pipelines.pipeline.translate",
                         lambda *_, **__: ["one two three four"])
     assert main(["decode", str(folder), "--file", str(source), "--reference", str(target)]) == 0
     assert capsys.readouterr().err.startswith(f"BLEU {100 * np.exp(1 - 5 / 4):.2f} ")

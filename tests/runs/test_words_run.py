@@ -116,7 +116,7 @@ def test_a_sample_goes_on_after_the_first_line_that_is_held_back(folder, monkeyp
     line = text[len(text) - len(text) // 10 :].partition("\n")[0] + "\n"
     assert run.task.text(run.training.beginning) == line
     seen = []
-    monkeypatch.setattr("aiayn_np.runs.pipeline.WordPipeline.written",
+    monkeypatch.setattr("aiayn_np.pipelines.pipeline.WordPipeline.written",
                         lambda self, ids, **_: seen.append(ids) or iter(ids))
     assert run.training.sample(3) == line
     assert seen == [run.training.beginning]
@@ -219,7 +219,7 @@ def test_a_bad_text_is_refused_in_one_line_and_nothing_is_left(content, options,
 @pytest.mark.parametrize(("argv", "line"), [
     (["generate", "{run}", "the café"], "only characters of the training text, got 'é' at 8"),
     (["generate", "{run}", "é the ñ"], "got 'é' at 1 and 1 other unknown ones"),
-    (["generate", "{run}", ""], "a text must hold at least one character"),
+    (["generate", "{run}", ""], "a text must hold at least one token"),
     *((["generate", "{run}", "the", "--temperature", value],
        "temperature must lie in [0, inf), got") for value in ("inf", "nan", "-1", "1e400")),
     (["generate", "{run}", "the", "--top-k", "0"], "top_k must be at least 1, got top_k=0"),

@@ -10,14 +10,12 @@ from typing import Any
 import numpy as np
 
 from ..checks import check_sizes
-from ..decoding.beam import beam_search
 from ..decoding.generation import generate, perplexity
-from ..decoding.greedy import greedy_decode
 from ..plotting.figures import plot_attention, plot_attention_grid, save_figure
 from ..plotting.maps import attention_maps, attention_masks
 from ..text.bleu import Score, bleu
 from ..text.pictures import plot_translation
-from ..text.translation import cut, translate
+from ..text.translation import cut, decode, translate
 from ..training.loss import LabelSmoothedCrossEntropy
 
 KINDS = {  # file name -> the attentions it shows, and what they are called
@@ -35,6 +33,7 @@ class Pipeline:
 
     uses: tuple[str, ...] = ()  # the commands that work on such a model
     loss: Any = None
+    pictures: Any  # yields (name, Figure) for each picture of the attention for one source (1, T)
     ends = 0  # marks that the task sets at the end of a text
 
     def __init__(self, task: Any, model: Any) -> None:
@@ -57,6 +56,14 @@ class Pipeline:
         """Return a label for each id of one source (1, T)."""
         return self.task.tokens(src[0])
 
+    def draw_attention(self, src: np.ndarray, folder: str | Path, prefix: str = "") -> list[Path]:
+        """Save the pictures of the attention for one source (1, T); return the paths."""
+        paths = []
+        for name, figure in self.pictures(src):
+            paths.append(Path(folder) / f"{prefix}attention_{name}.png")
+            save_figure(figure, paths[-1], dpi=120)
+        return paths
+
     def maps(self, *ids: np.ndarray) -> tuple[dict, dict]:
         """Return (maps, masks) of one row of ids, {name of the attention: array} each."""
         _, cache = self.model.forward(*ids)
@@ -73,10 +80,7 @@ class SourcePipeline(Pipeline):
     def decode(self, src: np.ndarray, max_len: int | None = None, *, beam: int = 1,
                alpha: float = 0.6) -> np.ndarray:
         """Return output ids for source ids: greedy if `beam` is 1, else by beam search."""
-        ends = dict(bos=self.task.bos, eos=self.task.eos, max_len=max_len)
-        if beam == 1:
-            return greedy_decode(self.model, src, **ends)
-        return beam_search(self.model, src, **ends, beam=beam, alpha=alpha)
+        return decode(self.model, src, self.task, beam, alpha, max_len)
 
     def lines(self, texts: Sequence[str], *, beam: int = 1, alpha: float = 0.6,
               watch: Callable = iter) -> list[str]:
@@ -112,20 +116,16 @@ class SourcePipeline(Pipeline):
         _, tgt, _ = self.answered(src)
         return self.source_tokens(src), self.task.tokens(tgt[0]), *self.maps(src, tgt)
 
-    def draw_attention(self, src: np.ndarray, folder: str | Path, prefix: str = "") -> list[Path]:
-        """Save a picture of every layer and head for each kind of attention; return the paths."""
+    def pictures(self, src: np.ndarray) -> Iterator[tuple[str, Any]]:
+        """Yield a picture of every layer and head for each kind of attention."""
         src_tokens, tgt_tokens, maps, masks = self.attention(src)
-        paths = []
         for kind, (stack, attention, title) in KINDS.items():
             chosen = {n: w for n, w in maps.items() if n.startswith(stack) and attention in n}
             if chosen:                                                 # it keeps its maps
                 queries = src_tokens if stack == "encoder" else tgt_tokens
                 keys = src_tokens if kind != "decoder_self" else tgt_tokens
                 title = f"{title}, task {self.task.name}: row = reader, column = what it reads"
-                fig = plot_attention_grid(chosen, queries, keys, masks=masks, title=title)
-                paths.append(Path(folder) / f"{prefix}attention_{kind}.png")
-                save_figure(fig, paths[-1], dpi=120)
-        return paths
+                yield kind, plot_attention_grid(chosen, queries, keys, masks=masks, title=title)
 
 
 class SentencePipeline(SourcePipeline):
@@ -133,19 +133,16 @@ class SentencePipeline(SourcePipeline):
 
     def lines(self, texts: Sequence[str], **options: Any) -> list[str]:
         """Return the translations of lines; options : those of `translate`."""
-        if self.task.vocabulary is None:                               # the texts are lists of ids
-            return super().lines(texts, **options)
         return translate(self.model, self.task.vocabulary, texts, **options)
 
     def fitting(self, line: str, number: int) -> tuple[str, str]:
         """Return (a line cut to the model's positions, a remark if it was cut, or "")."""
-        if self.task.vocabulary is None:
-            return super().fitting(line, number)
         line, was_cut = cut(self.model, self.task.vocabulary, line)
         return line, (f"warning: line {number} is cut: the model takes {self.model.max_len} tokens"
                       " with the end mark" if was_cut else "")
 
     def score(self, lines: Sequence[str], references: Sequence[str]) -> Score:
+        """Return the BLEU of some translations, with the tokenizer of the task."""
         return bleu(lines, references, tokenize=self.task.tokenize)
 
     def example(self, src: np.ndarray) -> tuple:
@@ -162,39 +159,39 @@ class SentencePipeline(SourcePipeline):
         last = [name for name in maps if "cross_attention" in name][-1]
         return self.source_tokens(src), self.task.tokens(out[0]), maps[last], masks[last]
 
-    def draw_attention(self, src: np.ndarray, folder: str | Path, prefix: str = "") -> list[Path]:
-        """Save a picture of the last layer's attention over the source; return [its path]."""
+    def pictures(self, src: np.ndarray) -> Iterator[tuple[str, Any]]:
+        """Yield a picture of the last layer's attention over the source."""
         source, written, weights, allowed = self.translation_attention(src)
         layer = len(self.model.decoder.layers)
         title = (f"Encoder-decoder attention, layer {layer}: row = token that is written next,"
                  " column = what is looked at for it")
-        path = Path(folder) / f"{prefix}attention_cross.png"
-        fig = plot_translation(weights, written, source, allowed=allowed, title=title)
-        save_figure(fig, path, dpi=120)
-        return [path]
+        yield "cross", plot_translation(weights, written, source, allowed=allowed, title=title)
 
 
 class TextPipeline(Pipeline):
-    """A language model, which reads one text and goes on with it."""
+    """A language model, which reads one text and goes on with it.
+
+    eos : the id that ends a text, if there is one
+    """
 
     uses: tuple[str, ...] = ("generate", "perplexity", "attend", "trace")
     loss = LabelSmoothedCrossEntropy(0.0, pad=-1)
-    eos: int | None = None  # the id that ends a text
+
+    def __init__(self, task: Any, model: Any, *, eos: int | None = None) -> None:
+        super().__init__(task, model)
+        self.eos = eos
 
     def attention(self, src: np.ndarray) -> tuple[list, list, dict, dict]:
         """Return (tokens, tokens, maps, masks) of one text (1, T)."""
         return self.source_tokens(src), self.source_tokens(src), *self.maps(src)
 
-    def draw_attention(self, src: np.ndarray, folder: str | Path, prefix: str = "") -> list[Path]:
-        """Save a picture of every head for each layer; return the paths."""
+    def pictures(self, src: np.ndarray) -> Iterator[tuple[str, Any]]:
+        """Yield a picture of every head for each layer."""
         tokens, _, maps, masks = self.attention(src)
-        paths = []
         for layer, (name, weights) in enumerate(maps.items(), 1):
             title = f"{self.task.name}, layer {layer}: row = reader, column = what it reads"
-            fig = plot_attention(weights, tokens, tokens, allowed=masks[name], title=title)
-            paths.append(Path(folder) / f"{prefix}attention_layer_{layer}.png")
-            save_figure(fig, paths[-1], dpi=120)
-        return paths
+            yield f"layer_{layer}", plot_attention(weights, tokens, tokens, allowed=masks[name],
+                                                   title=title)
 
     def example(self, src: np.ndarray) -> tuple:
         """Return (inputs, None, targets) of one text (1, T): the targets are shifted by one."""

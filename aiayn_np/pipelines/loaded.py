@@ -1,0 +1,181 @@
+"""Real models, from folders of Hugging Face, as the commands use them."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..files import CheckpointError
+from ..models.bert import Bert
+from ..models.config import read_json
+from ..models.filling import MASK, fill
+from ..models.gpt2 import GPT2
+from ..models.llama import LLAMAS, Llama
+from ..models.marian import Marian
+from ..models.vocabularies import MARIAN_FILES, TOKENIZER
+from ..text.task import TextTask
+from ..text.words import WordsTask
+from ..training.loss import LabelSmoothedCrossEntropy
+from .pipeline import Pipeline, SentencePipeline, TextPipeline
+
+FOLDER_FILES = ("config.json", "generation_config.json", "model.safetensors",
+                "model.safetensors.index.json", *MARIAN_FILES, TOKENIZER)
+DIGITS = 18  # of an id, at most: NumPy counts so far
+
+
+class Ids:
+    """The vocabulary of a folder without a tokenizer: a text is a list of ids, such as "17 4 9"."""
+
+    def encode(self, text: str) -> np.ndarray:
+        """Return the ids (T,) in a text; raise ValueError if the text is no list of ids."""
+        words = text.split()
+        if not all(word.isdecimal() and len(word) <= DIGITS for word in words):
+            raise ValueError("this folder has no tokenizer, so a text must be a list of ids, such"
+                             f' as "17 4 9", got {text!r}')
+        return np.array([int(word) for word in words], dtype=int)
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """Return a list of ids as text."""
+        return " ".join(self.pieces(ids))
+
+    def pieces(self, ids: Iterable[int]) -> list[str]:
+        """Return a label for each id."""
+        return [str(int(i)) for i in ids]
+
+    def id(self, piece: str) -> None:
+        """Return None: no piece is known."""
+
+
+class TranslatorIds(Ids):
+    """The same for a translator, which takes several lines and has an end mark.
+
+    sizes : a Marian, which has pad, eos, bos and max_len
+    """
+
+    def __init__(self, sizes: Marian) -> None:
+        self.pad, self.eos, self.bos, self.max_len = sizes.pad, sizes.eos, sizes.bos, sizes.max_len
+
+    def __len__(self):
+        return self.bos + 1
+
+    def encode(self, lines: Iterable[str]) -> Any:
+        """Return an array of ids (T,), eos at the end, for each line.
+
+        Raises ValueError for a line that is too long: a part of an id would be another id.
+        """
+        rows = [np.array([*Ids.encode(self, line), self.eos]) for line in lines]
+        for row in rows:
+            if len(row) > self.max_len:
+                raise ValueError(f"a text must have at most {self.max_len - 1} ids for this model,"
+                                 f" got {len(row) - 1}")
+        return rows
+
+    def pieces(self, ids: Iterable[int], side: str = "target") -> list[str]:
+        """Return a label for each id; the token that starts a target is <s>."""
+        return ["<s>" if i == self.bos else str(int(i)) for i in ids]
+
+
+class RealTask(WordsTask):
+    """The task of a real language model."""
+
+    def __init__(self, loaded):
+        self.vocabulary = loaded.vocabulary or Ids()
+        self.name, self.max_length, self.vocab_size = loaded.family, loaded.max_len, loaded.V
+
+
+class MarianTask(TextTask):
+    """The task of a real translator."""
+
+    name = "marian"
+
+    def tokens(self, ids):
+        """Return the labels of ids as the folder names them; a word begins with an underscore."""
+        return self.vocabulary.pieces(ids)
+
+
+class MarianPipeline(SentencePipeline):
+    """A real translator."""
+
+    def __init__(self, loaded):
+        task = MarianTask(loaded.vocabulary or TranslatorIds(loaded), loaded.max_len)
+        super().__init__(task, loaded.decoding_model())                # it never writes padding
+        self.loss = LabelSmoothedCrossEntropy(0.0, pad=task.pad)       # log p of padding is -inf
+
+    def source_tokens(self, src):
+        """Return a label for each id of one source (1, T)."""
+        return self.task.vocabulary.pieces(src[0], "source")
+
+
+def text_pipeline(loaded):
+    """Return the pipeline of a real language model: a GPT-2, a Llama, a Qwen."""
+    return TextPipeline(RealTask(loaded), loaded.model, eos=loaded.eos)
+
+
+class BertPipeline(TextPipeline):
+    """A model that guesses masked tokens."""
+
+    uses: tuple[str, ...] = ("fill", "attend", "trace")
+
+    def __init__(self, loaded):
+        super().__init__(RealTask(loaded), loaded.model)
+        self.loaded, known = loaded, self.task.vocabulary.id(MASK)
+        self.mask = -1 if known is None else known                     # never a right answer
+        self.loss = LabelSmoothedCrossEntropy(0.0, pad=self.mask)
+
+    def example(self, src):
+        """Return (one text (1, T), None, targets).
+
+        The targets are the tokens that the model itself puts for the masks. In a text without
+        masks, they are the text itself.
+        """
+        masked = src == self.mask
+        if not masked.any():
+            return src, None, src
+        logits = self.model(src)
+        logits[..., self.mask] = -np.inf
+        return src, None, np.where(masked, logits.argmax(axis=-1), self.mask)
+
+    def filled(self, text, top):
+        """Return the `top` guesses for each masked word of a text, as `models.filling.fill`."""
+        return fill(self.loaded, text, top)
+
+
+FAMILIES: dict[str, Any] = {  # model_type in config.json -> loader, pipeline of what it loads
+    "marian": (Marian, MarianPipeline), "gpt2": (GPT2, text_pipeline), "bert": (Bert, BertPipeline),
+} | dict.fromkeys(LLAMAS, (Llama, text_pipeline))
+
+
+class Loaded:
+    """A real model with its task. It can be used, but not trained.
+
+    loaded : the Pretrained that a loader returned
+
+    Raises FileNotFoundError, and CheckpointError with the reason if the folder does not fit.
+    """
+
+    note = ""
+
+    def __init__(self, folder: str | Path) -> None:
+        path = Path(folder) / "config.json"
+        kind = read_json(path).get("model_type")
+        if not isinstance(kind, str) or kind not in FAMILIES:
+            raise CheckpointError(f"{path}: model_type must be one of {', '.join(FAMILIES)}, got"
+                                  f" {str(kind)[:60]}")
+        loader, pipeline_of = FAMILIES[kind]
+        self.loaded = loader(folder)
+        self.ready = pipeline_of(self.loaded)
+        self.task, self.model, self.uses = self.ready.task, self.loaded.model, self.ready.uses
+
+    @property
+    def files(self) -> list[str]:
+        """Names of the files that the model may have been read from."""
+        return [*FOLDER_FILES, *self.loaded.parts]
+
+    def pipeline(self) -> Pipeline:
+        """Return the model with its task, ready to use."""
+        return self.ready
+
+    def trained(self) -> Any:
+        """Return the model to use."""
+        return self.ready.model
