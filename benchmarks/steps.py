@@ -11,7 +11,6 @@ loss, backward, Adam.
 import itertools
 import os
 import time
-from functools import partial
 
 from common import CONFIGS, batches, our_model, rate
 
@@ -19,15 +18,15 @@ from common import CONFIGS, batches, our_model, rate
 def ours(c, ranks=None):
     """(number of parameters, step) of one process or of ranks; step(ids, i) returns the loss."""
     from aiayn_np import Adam, LabelSmoothedCrossEntropy
-    from aiayn_np.training.loop import gradient_of, token_nats
+    from aiayn_np.training.gradient import SharedGradient
+    from aiayn_np.training.loop import token_nats
     from aiayn_np.training.memory import keep_freed_memory
-    from aiayn_np.training.ranks import ALONE, shared_gradient
+    from aiayn_np.training.ranks import ALONE
 
     model = our_model(c)
     adam = Adam(model.parameters())
     criterion = LabelSmoothedCrossEntropy(0.0, pad=0)
-    gradient = shared_gradient(model, criterion, token_nats, adam, ranks or ALONE, 1)
-    gradient = gradient or partial(gradient_of, model, criterion, token_nats)
+    gradient = SharedGradient(model, criterion, token_nats, adam, ranks or ALONE)
     keep_freed_memory()
 
     def step(ids, i):

@@ -20,9 +20,9 @@ from ..text.pairs import digest_of
 from ..text.pictures import plot_text_training
 from ..text.task import TextTask, encoded, longest
 from ..text.vocabulary import Vocabulary
-from ..training.loop import Step, gradient_of, token_nats, training_steps
+from ..training.gradient import SharedGradient
+from ..training.loop import Step, token_nats, training_steps
 from ..training.loss import LabelSmoothedCrossEntropy
-from ..training.ranks import shared_gradient
 from ..training.threads import blas_threads
 from .training import Training
 
@@ -54,9 +54,8 @@ class DataTraining(Training):
     @functools.cached_property
     def gradient(self) -> Callable:
         """The function that takes a batch and adds its gradient, in shares where it is divided."""
-        shared = shared_gradient(self.model, self.criterion, token_nats, self.optimizer, self.ranks,
-                                 self.options["accumulate"])
-        return shared or functools.partial(gradient_of, self.model, self.criterion, token_nats)
+        return SharedGradient(self.model, self.criterion, token_nats, self.optimizer, self.ranks,
+                              self.options["accumulate"])
 
     @property
     def per_epoch(self) -> int:  # type: ignore[override]

@@ -37,7 +37,7 @@ class SymbolTraining(Training):
         o = self.options
         return train(self.model, self.task, steps=o["steps"], batch_size=o["batch_size"],
                      eps_ls=o["eps_ls"], accumulate=o["accumulate"], schedule=self.rate_of,
-                     workers=self.ranks, threads=threads, **self.state)
+                     ranks=self.ranks, threads=threads, **self.state)
 
     def batch(self, step: int) -> tuple[np.ndarray, ...]:
         """Return the batch (src, tgt_in, tgt_out) of a step; steps must be taken in order."""

@@ -2,13 +2,14 @@
 
 Public names, by the file that defines them:
 
-    checks     check_seed
-    loop       Progress, Step, averaged, gradient_of, share_exact, token_nats, token_scores, train,
-               training_steps, validate
+    checks     check_finite, check_seed, first_not_finite
+    gradient   SharedGradient, gradient_of
+    loop       Progress, Step, averaged, share_exact, token_nats, token_scores, train,
+               training_steps, until_solved, validate
     loss       LabelSmoothedCrossEntropy, ModelLoss
     memory     keep_freed_memory
     optimizer  Adam, warmup_rate
-    ranks      Alone, SharedGradient, end_all_ranks, launched, shared_gradient, this_rank, world
+    ranks      Alone, end_all_ranks, launched, this_rank, world
     tasks      CopyTask, ReverseTask, SortTask, Task, padded
-    threads    blas_threads, check_threads
+    threads    blas_threads
 """

@@ -1,18 +1,19 @@
-"""Checks of training: a seed, a gradient, targets, parameters, and numbers that are not finite.
+"""Checks of training: a seed, a gradient, targets, options, and numbers that are not finite.
 
 A message says what must hold, then what was given, as in the checks of the layers.
 """
 
-from collections.abc import Iterable
+from collections import deque
 
 import numpy as np
 
-from ..checks import check_array, check_ids, is_integer
-from ..module import Cache, Module, Parameter, leaves
+from ..checks import check_array, check_ids, check_sizes, is_integer
+from ..module import Cache, Module, leaves
+from .optimizer import Adam
 
 
 def check_seed(seed: int) -> None:
-    """A seed that a numpy Generator takes."""
+    """Refuse a seed that a numpy Generator does not take."""
     if not is_integer(seed) or seed < 0:
         raise ValueError(f"seed must be an integer of at least 0, got seed={seed!r}")
 
@@ -39,25 +40,34 @@ def check_targets(logits, targets, pad):
     return targets
 
 
-def check_parameters(parameters: object) -> list[Parameter]:
-    """Return those of a model or of an iterable as a list, at least one, each of them once."""
-    if isinstance(parameters, Module):
-        parameters = parameters.parameters()
-    found: list = list(parameters) if isinstance(parameters, Iterable) else [None]
-    if not all(isinstance(p, Parameter) for p in found):
-        raise TypeError("parameters must be a model, or Parameter objects: model.parameters()")
-    if not found:
-        raise ValueError("parameters must hold at least one Parameter, got none")
-    return list(dict.fromkeys(found))
+def check_sizes_or_none(**sizes):
+    """Check those sizes that are given, and let None pass."""
+    check_sizes(**{name: size for name, size in sizes.items() if size is not None})
 
 
-def first_not_finite(loss: float, model: Module, cache: Cache | None = None) -> str:
-    """Return the name of the first tensor that is not finite; "" if the loss is.
+def check_state(model, optimizer, recent, schedule):
+    """Refuse an optimizer, recent states or a schedule that would fail, or train nothing."""
+    if not isinstance(optimizer, Adam):
+        raise TypeError(f"optimizer must be an Adam, got {optimizer!r}")
+    if not {*optimizer.parameters} <= {*model.parameters()}:
+        raise ValueError("optimizer must hold parameters of the model that is trained, not of"
+                         " another one or of a copy")
+    if not isinstance(recent, deque):
+        raise TypeError(f"recent must be a deque of states, got {recent!r}")
+    if not (schedule is None or callable(schedule)):
+        raise TypeError(f"schedule must be a function of the step, got {schedule!r}")
 
-    It looks at the values, then at the cache, then at the gradients.
-    """
-    if np.isfinite(loss):
-        return ""
+
+def check_finite(step: int, loss: float, not_finite: str, model: Module, optimizer: Adam) -> None:
+    """Stop at the first step whose loss or gradient is not finite, and name the tensor."""
+    if not (np.isfinite(loss) and optimizer.store.finite()):
+        name = not_finite or first_not_finite(model)
+        raise FloatingPointError(f"step {step}: loss {loss},"
+                                 f" first tensor that is not finite: {name}")
+
+
+def first_not_finite(model: Module, cache: Cache | None = None) -> str:
+    """Return the name of the first value, cached array or gradient that is not finite."""
     tensors = {name: p.value for name, p in model.named_parameters()}
     tensors |= {f"cache.{name}": array for name, array in leaves(cache, np.ndarray)}
     tensors |= {f"{name}.grad": p.grad for name, p in model.named_parameters()}

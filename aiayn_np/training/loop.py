@@ -5,10 +5,9 @@ on texts.
 """
 
 import copy
-import math
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
@@ -19,13 +18,14 @@ from ..checks import check_rng, check_sizes
 from ..decoding.greedy import exact_match
 from ..module import Cache, Module
 from ..transformer import Transformer
-from .checks import first_not_finite
+from .checks import check_finite, check_sizes_or_none, check_state
+from .gradient import SharedGradient, gradient_of
 from .loss import LabelSmoothedCrossEntropy
 from .memory import keep_freed_memory
 from .optimizer import Adam, warmup_rate
-from .ranks import ALONE, Alone, ranks_of, shared_gradient
+from .ranks import ALONE, Alone, check_ranks
 from .tasks import Task
-from .threads import blas_threads, check_threads
+from .threads import blas_threads
 
 M = TypeVar("M", bound=Module)
 
@@ -66,37 +66,23 @@ class Progress:
 
     @property
     def measured(self) -> bool:
-        """Whether the model was validated after this step."""
+        """Tell whether the model was validated after this step."""
         return self.validation is not None
 
     @property
     def solved(self) -> bool:
-        """Whether every validation sequence was right, so that training ends."""
+        """Tell whether every validation sequence was right, so that training ends."""
         return self.validation == 1
-
-
-def gradient_of(model: Module, criterion: Any, measure: Callable[[Cache], Any], batch: tuple,
-                rng: np.random.Generator | None) -> tuple[float, Any, str]:
-    """Add the gradient of a batch to the parameters' gradients.
-
-    Returns the loss, what `measure` finds in its cache, and the name of the first tensor that is
-    not finite, or "".
-    """
-    *inputs, targets = batch
-    logits, cache = model.forward(*inputs, rng=rng)                           # forward
-    loss, loss_cache = criterion.forward(logits, targets=targets)             # loss
-    model.backward(criterion.backward(1.0, loss_cache), cache)                # backward
-    return loss, measure(loss_cache), first_not_finite(loss, model, cache)
 
 
 def training_steps(model: Module, criterion: Any, optimizer: Adam, batch_of: Callable[[int], tuple],
                    rate_of: Callable[[int], float], *, steps: int,
                    rng: np.random.Generator | None, gradient: Callable | None = None,
                    threads: int | None = None) -> Iterator[Step]:
-    """The loop: take every step from the optimizer's next one to the last, and yield it.
+    """Take every step from the optimizer's next one to the last, and yield it.
 
     batch_of, rate_of : functions of the step: (*inputs, targets), and the learning rate
-    rng : for dropout         gradient : stands for `gradient_of` where a batch is shared (ranks.py)
+    rng : for dropout         gradient : a SharedGradient; by default `gradient_of`
 
     Raises FloatingPointError, before the step is taken, when loss or a gradient is not finite.
     """
@@ -117,7 +103,7 @@ def training_steps(model: Module, criterion: Any, optimizer: Adam, batch_of: Cal
 def train(model: Transformer, task: Task, *, steps: int, batch_size: int = 64,
           rng: np.random.Generator, optimizer: Adam | None = None, recent: deque | None = None,
           schedule: Callable[[int], float] | None = None, eps_ls: float = 0.1,
-          validate_every: int | None = 25, validation_size: int = VALIDATED, workers: Any = None,
+          validate_every: int | None = 25, validation_size: int = VALIDATED, ranks: Alone = ALONE,
           accumulate: int = 1, threads: int | None = None) -> Iterator[Progress]:
     """Train on batches of a task: a generator that takes a step and yields its Progress.
 
@@ -132,60 +118,62 @@ def train(model: Transformer, task: Task, *, steps: int, batch_size: int = 64,
     that is filled here) of an earlier run, training goes on after that run's last step. Only the
     optimizer's parameters are updated, and only their gradients are cleared.
 
-    `workers` share each batch: the ranks of an MPI communicator, each of which calls `train` with
-    the same model, task and generator. Each computes its part in `accumulate` shares, of which only
-    one at a time needs memory.
+    The `ranks` share each batch: `launched()` returns those that mpiexec has started. Each of them
+    calls `train` with the same model, task and generator. Each computes its part in `accumulate`
+    shares, one after the other, so that only one share at a time needs memory.
+
     `threads` of BLAS take the steps: by default as many as the user's environment says, else one
     (see threads.py). Between two steps, and after the last one, the caller's number holds.
 
     Raises ValueError and TypeError for bad options at once, and FloatingPointError, before the step
     is taken, when loss or a gradient is not finite.
     """
-    check_sizes(steps=steps, batch_size=batch_size)
-    check_sizes(**{} if validate_every is None else {"validate_every": validate_every})
-    check_sizes(validation_size=validation_size)
+    check_sizes(steps=steps, batch_size=batch_size, validation_size=validation_size)
+    check_sizes_or_none(validate_every=validate_every, threads=threads)
     check_rng(rng)
-    check_threads(threads)
-    if not (schedule is None or callable(schedule)):
-        raise TypeError(f"schedule must be a function of the step, got {schedule!r}")
-    criterion = LabelSmoothedCrossEntropy(eps_ls, pad=task.pad)
+    check_ranks(ranks)
     optimizer = Adam(model) if optimizer is None else optimizer
-    if not isinstance(optimizer, Adam):
-        raise TypeError(f"optimizer must be an Adam, got {optimizer!r}")
-    if not {*optimizer.parameters} <= {*model.parameters()}:
-        raise ValueError("optimizer must hold parameters of the model that is trained, not of"
-                         " another one or of a copy")
     recent = deque(maxlen=AVERAGED) if recent is None else recent
-    if not isinstance(recent, deque):
-        raise TypeError(f"recent must be a deque of states, got {recent!r}")
-    validation = task.validation(validation_size) if validate_every else ()
-    ranks = ranks_of(workers)
-    gradient = shared_gradient(model, criterion, token_scores, optimizer, ranks, accumulate)
-
+    check_state(model, optimizer, recent, schedule)
+    criterion = LabelSmoothedCrossEntropy(eps_ls, pad=task.pad)
+    gradient = SharedGradient(model, criterion, token_scores, optimizer, ranks, accumulate)
     rate_of = schedule or partial(warmup_rate, d_model=model.d_model, warmup_steps=100, scale=0.2)
+    taken = training_steps(model, criterion, optimizer, lambda _: task.batch(batch_size, rng),
+                           rate_of, steps=steps, rng=rng, gradient=gradient, threads=threads)
+    records = (Progress(s.step, float(s.scores[0]), float(s.scores[1]), s.rate, s.seconds)
+               for s in taken)
+    if validate_every is None:
+        return records
+    validation = task.validation(validation_size)
+    return until_solved(model, records, recent, every=validate_every, last=steps, threads=threads,
+                        share_right=lambda average: validate(average, task, validation,
+                                                             ranks=ranks))
 
-    def until_solved():
-        for s in training_steps(model, criterion, optimizer, lambda _: task.batch(batch_size, rng),
-                                rate_of, steps=steps, rng=rng, gradient=gradient, threads=threads):
-            nats, accuracy = map(float, s.scores)
-            progress = Progress(s.step, nats, accuracy, s.rate, s.seconds)
-            if s.step % AVERAGED_EVERY == 0 and validate_every:
-                recent.append(model.state_dict())
-            if validate_every and (s.step % validate_every == 0 or s.step == steps):
-                with blas_threads(threads):
-                    average = averaged(model, recent)
-                    progress.validation = validate(average, task, validation, ranks=ranks)
-                if progress.validation == 1:
-                    model.load_state_dict(average.state_dict())
-            yield progress
-            if progress.validation == 1:
-                return
 
-    return until_solved()
+def until_solved(model: Transformer, records: Iterable[Progress], recent: deque, *, every: int,
+                 last: int, threads: int | None,
+                 share_right: Callable[[Transformer], float]) -> Iterator[Progress]:
+    """Yield the records of a training up to the first one whose validation is perfect.
+
+    `every` so many steps, and after the last one, `share_right` validates the average of the
+    `recent` states. The model takes the values of the average that is perfect.
+    """
+    for progress in records:
+        if progress.step % AVERAGED_EVERY == 0:
+            recent.append(model.state_dict())
+        if progress.step % every == 0 or progress.step == last:
+            with blas_threads(threads):
+                average = averaged(model, recent)
+                progress.validation = share_right(average)
+            if progress.solved:
+                model.load_state_dict(average.state_dict())
+        yield progress
+        if progress.solved:
+            return
 
 
 def averaged(model: M, states: Sequence[dict]) -> M:
-    """A copy of the model with the mean of some of its states; its own values if there are none."""
+    """Return a copy of the model with the mean of the states; an equal copy if there are none."""
     average = copy.deepcopy(model)
     if states:
         average.load_state_dict({k: np.mean([s[k] for s in states], axis=0) for k in states[0]})
@@ -193,20 +181,20 @@ def averaged(model: M, states: Sequence[dict]) -> M:
 
 
 def token_scores(loss_cache: Cache) -> tuple[float, float]:
-    """Cross-entropy without smoothing and share of right tokens, from what the loss computed."""
+    """Return the cross-entropy without smoothing, and the share of right tokens."""
     right = loss_cache.log_p.argmax(axis=-1) == loss_cache.targets
     return token_nats(loss_cache), float(right[loss_cache.real].mean())
 
 
 def token_nats(loss_cache: Cache) -> float:
-    """Cross-entropy without smoothing, the mean over real targets."""
+    """Return the mean cross-entropy of the real targets, without smoothing."""
     log_p_target = np.take_along_axis(loss_cache.log_p, loss_cache.targets[..., None], axis=-1)
     return float(-log_p_target[..., 0][loss_cache.real].mean())
 
 
 def validate(model: Transformer, task: Task, batch: Sequence[np.ndarray], chunk: int = 500,
              ranks: Alone = ALONE) -> float:
-    """Share of a batch decoded exactly, in chunks; it stops after the first chunk with a mistake.
+    """Return the share of a batch that is decoded exactly, up to the first chunk with a mistake.
 
     The longest sources come first. They are the hardest, so a model that has not learned the task
     fails in the first chunk. Greedy decoding is exact if and only if the best token after every
@@ -229,14 +217,6 @@ def validate(model: Transformer, task: Task, batch: Sequence[np.ndarray], chunk:
 
 def share_exact(model: Transformer, batch: Sequence[np.ndarray], ranks: Alone = ALONE,
                 **ends: Any) -> float:
-    """`exact_match` of a batch, of which each of the ranks decodes a part."""
+    """Return `exact_match` of a batch, of which each of the ranks decodes a part."""
     mine = [ranks.part(ids) for ids in batch]
     return ranks.total(round(exact_match(model, mine, **ends) * len(mine[0]))) / len(batch[0])
-
-
-def check_finite(step: int, loss: float, not_finite: str, model: Module, optimizer: Adam) -> None:
-    """Stop at the first step whose loss or gradient is not finite, and name the tensor."""
-    if np.isfinite(loss) and optimizer.store.finite():
-        return
-    name = not_finite or first_not_finite(math.nan, model)
-    raise FloatingPointError(f"step {step}: loss {loss}, first tensor that is not finite: {name}")

@@ -6,12 +6,11 @@ import numpy as np
 
 from ..checks import check_number, check_sizes
 from ..module import Module, Parameter
-from .checks import check_parameters
 from .store import Store
 
 
 def warmup_rate(step: int, d_model: int, warmup_steps: int, scale: float = 1.0) -> float:
-    """Learning rate of Eq. (3) at `step` = 1, 2, ..., times `scale`, which is 1 in the paper.
+    """Return the learning rate of Eq. (3) at `step` = 1, 2, ..., times `scale` (the paper's is 1).
 
     d_model^-0.5 * min(step^-0.5, step * warmup_steps^-1.5): it rises linearly for `warmup_steps`
     steps and then falls with the inverse square root. Raises ValueError below 1.
@@ -37,28 +36,28 @@ class Adam:
 
     def __init__(self, parameters: Module | Iterable[Parameter], *, beta_1: float = 0.9,
                  beta_2: float = 0.98, eps: float = 1e-09) -> None:
-        self.parameters = check_parameters(parameters)
         check_number("beta_1", beta_1, 0, 1)
         check_number("beta_2", beta_2, 0, 1)
         check_number("eps", eps, 0, 1, open_low=True)
         self.beta_1, self.beta_2, self.eps = float(beta_1), float(beta_2), float(eps)
         self.t = 0
-        self.store = Store(self.parameters)
+        self.store = Store(parameters)
+        self.parameters = self.store.parameters
         self.all_m = np.zeros_like(self.store.values)
         self.all_v = np.zeros_like(self.store.values)
 
     @property
     def m(self) -> list[np.ndarray]:
-        """The means of the gradients, a view for each parameter."""
+        """Return the means of the gradients, a view for each parameter."""
         return self.store.split(self.all_m)
 
     @property
     def v(self) -> list[np.ndarray]:
-        """The means of their squares, a view for each parameter."""
+        """Return the means of the squared gradients, a view for each parameter."""
         return self.store.split(self.all_v)
 
     def gradients(self) -> np.ndarray:
-        """All gradients in one array, also those that were assigned since the last step."""
+        """Return all gradients in one array, also those that were assigned since the last step."""
         self.store.gather()
         return self.store.grads
 
@@ -70,16 +69,20 @@ class Adam:
         """Update every parameter in place. `rate` must lie in [0, inf), gradients be finite."""
         check_number("rate", rate, 0, float("inf"))
         self.store.check_finite()
-        values, grads = self.store.values, self.store.grads
         self.t += 1
+        self.update(float(rate))
+
+    def update(self, rate: float) -> None:
+        """Change every value by the gradients, which `step` has checked."""
+        store = self.store
         unbias_m, unbias_v = 1 / (1 - self.beta_1**self.t), 1 / (1 - self.beta_2**self.t)
-        for value, grad, m, v in self.store.blocks(values, grads, self.all_m, self.all_v):
+        for value, grad, m, v in store.blocks(store.values, store.grads, self.all_m, self.all_v):
             m *= self.beta_1
             m += (1 - self.beta_1) * grad
             v *= self.beta_2
             v += (1 - self.beta_2) * grad * grad
             change = m * unbias_m                                  # m_hat, then in place
-            change *= float(rate)
+            change *= rate
             root = np.sqrt(v * unbias_v)                           # of v_hat
             root += self.eps
             change /= root

@@ -3,26 +3,12 @@
 `mpiexec -n 4 program` starts a program four times, on one machine or on several. The four processes
 share no memory; MPI numbers them (rank 0 to 3) and carries messages between them. Every rank holds
 the whole training state, made from the same seed: model, optimizer, generator. So every rank draws
-the same batch. It computes the gradient of its own share of the rows. Then one message exchange,
-`Allreduce`, replaces the gradients of each rank by their sum. All gradients lie in one array
-(store.py), so one call is enough. MPI requires that all ranks get the same sum to the bit. So every
-rank takes the same Adam step, and the models stay equal without ever being compared.
-
-The ranks must find the gradient of the mean loss over all target tokens of the batch. A share with
-n_i of the n tokens has the mean loss over its own tokens, loss_i, and
-
-    loss = sum_i (n_i / n) loss_i,     so     grad = sum_i (n_i / n) grad_i.
-
-The plain mean of the gradients would be wrong: shares have different numbers of tokens, and a share
-may have none. Backward takes the gradient of the loss as its argument. So share i starts its
-backward with n_i / n instead of 1, and the gradients only have to be summed.
-
-A rank may also cut its rows into several shares, one computed after the other (`accumulate`). The
-sum is the same, and only one share at a time needs memory, so that a large batch fits into a small
-machine. Each share has its own generator for dropout, made from the given one anew for every batch.
-docs/scaling.md says what a step costs and how many machines pay.
-
+the same batch. It computes the gradient of its own share of the rows (gradient.py). Then one
+message exchange, `Allreduce`, replaces the gradients of each rank by their sum. All gradients lie
+in one array (store.py), so one call is enough. MPI requires that all ranks get the same sum to the
+bit. So every rank takes the same Adam step, and the models stay equal without ever being compared.
 Every rank validates its part of the sequences. Only rank 0 writes files and prints.
+docs/scaling.md says what a step costs and how many machines pay.
 
 If one rank stops, the others wait in `Allreduce` for ever. So an error that nobody catches ends all
 ranks (`end_all_ranks`). The launcher does the same when a rank is killed.
@@ -32,16 +18,9 @@ import os
 import socket
 import sys
 import time
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-
-from ..checks import check_sizes
-from ..module import Cache, Module
-from .checks import first_not_finite
-from .loss import ModelLoss
-from .optimizer import Adam
 
 SIZES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE")  # what launchers tell each process that they start
 
@@ -52,7 +31,7 @@ class Alone:
     rank, size = 0, 1
 
     def part(self, items: Any) -> Any:
-        """The items (a list, an array, a range) that are this rank's to work on."""
+        """Return those of the items (a list, an array, a range) that this rank works on."""
         return items[self.rank :: self.size]
 
     def all(self, mine: Any) -> list:
@@ -71,7 +50,7 @@ class Alone:
         """Replace an array on every rank by the sum of all of them, the same to the bit."""
 
     def __str__(self):
-        return f"rank {self.rank} of {self.size} ({socket.gethostname()}, process {os.getpid()})"
+        return named(self.rank, self.size)
 
 
 ALONE = Alone()
@@ -103,99 +82,21 @@ class Ranks(Alone):
         self.comm.Allreduce(MPI.IN_PLACE, array)
 
 
-class SharedGradient:
-    """What computes the gradient of a batch in shares: `accumulate` of them on each of the ranks.
-
-    It is called as `gradient_of` in loop.py, and all ranks get the same answer.
-    """
-
-    def __init__(self, model: Module, criterion: Any, measure: Callable[[Cache], Any],
-                 optimizer: Adam, ranks: Alone = ALONE, accumulate: int = 1) -> None:
-        self.whole, self.measure, self.optimizer = ModelLoss(model, criterion), measure, optimizer
-        self.ranks, self.accumulate, self.pad = ranks, accumulate, criterion.pad
-
-    def __call__(self, batch: tuple,
-                 rng: np.random.Generator | None) -> tuple[float, np.ndarray, str]:
-        n, first = self.ranks.size * self.accumulate, self.ranks.rank * self.accumulate
-        rngs = Children(rng, n)
-        mine = [self.share(weight, rows, rngs.own[i])
-                for i, weight, rows in cut(batch, n, self.pad)
-                if first <= i < first + self.accumulate]
-        told = self.ranks.all((rngs.drawn(), mine))
-        rngs.settle(any(drawn for drawn, _ in told))
-        self.ranks.sum_in_place(self.optimizer.gradients())
-        shares = [share for _, of_rank in told for share in of_rank]
-        loss = sum(weight * loss for weight, loss, _, _ in shares)
-        scores = np.sum([weight * np.asarray(s) for weight, _, s, _ in shares], axis=0)
-        return loss, scores, next(filter(None, (name for *_, name in shares)), "")
-
-    def share(self, weight: float, rows: tuple, rng: np.random.Generator | None) -> tuple:
-        """Forward, loss and backward: (weight, loss, scores, first tensor that is not finite)."""
-        *inputs, targets = rows
-        loss, cache = self.whole.forward(*inputs, targets=targets, rng=rng)
-        self.whole.backward(weight, cache)
-        not_finite = first_not_finite(loss, self.whole.model, cache.model)
-        return weight, loss, self.measure(cache.loss), not_finite
+def named(rank, size):
+    """Return the name of this process, such as "rank 1 of 4 (host, process 7)"."""
+    return f"rank {rank} of {size} ({socket.gethostname()}, process {os.getpid()})"
 
 
-def cut(batch, n, pad):
-    """Yield (number, weight, rows) of each of the n shares of a batch that has a target."""
-    count = int(np.count_nonzero(batch[-1] != pad))
-    for i, rows in enumerate(zip(*(np.array_split(x, n) for x in batch))):
-        own = int(np.count_nonzero(rows[-1] != pad))
-        if own or not count:
-            yield i, own / max(count, 1), rows
-
-
-class Children:
-    """Generators for n shares, made from `rng`; n times None if `rng` is None.
-
-    If nothing was drawn from any of them, `rng` is set back. So a model without dropout sees the
-    same batches later, whatever the number of shares.
-    """
-
-    def __init__(self, rng, n):
-        self.rng, self.before = rng, rng and rng.bit_generator.state
-        seeds = [] if rng is None else rng.integers(2**63, size=n)
-        self.own: list = [np.random.default_rng(seed) for seed in seeds] or [None] * n
-        self.fresh = self.states()
-
-    def states(self):
-        return [child.bit_generator.state for child in self.own if child]
-
-    def drawn(self):
-        """Whether a number was drawn from one of them."""
-        return self.states() != self.fresh
-
-    def settle(self, drawn):
-        """Set `rng` back if nothing was drawn."""
-        if self.rng is not None and not drawn:
-            self.rng.bit_generator.state = self.before
-
-
-def ranks_of(workers: Any) -> Alone:
-    """The Ranks of an MPI communicator; Ranks as they are; ALONE for None or 1."""
-    if workers is None or workers == 1:
-        return ALONE
-    if isinstance(workers, Alone):
-        return workers
-    if not hasattr(workers, "Allreduce"):
-        raise ValueError(f"workers must be an MPI communicator, got workers={workers!r}: threads="
-                         f"{workers!r} gives BLAS more threads, mpiexec -n starts processes")
-    return Ranks(workers)
-
-
-def shared_gradient(model: Module, criterion: Any, measure: Callable[[Cache], Any],
-                    optimizer: Adam, ranks: Alone, accumulate: int) -> SharedGradient | None:
-    """What computes the gradient of a batch in shares; None where a batch is one share."""
-    check_sizes(accumulate=accumulate)
-    if ranks.size * accumulate == 1:
-        return None
-    return SharedGradient(model, criterion, measure, optimizer, ranks, accumulate)
+def check_ranks(ranks):
+    """Refuse anything but ranks, such as a number of processes or of threads."""
+    if not isinstance(ranks, Alone):
+        raise TypeError("ranks must be what launched() returns, or Ranks(communicator of MPI), got"
+                        f" ranks={ranks!r}: threads={ranks!r} gives BLAS more threads, mpiexec -n"
+                        " starts processes")
 
 
 def launched() -> Alone:
-    """The Ranks that mpiexec has started; ALONE without mpiexec.
+    """Return the Ranks that mpiexec has started; ALONE without mpiexec.
 
     Raises ImportError without mpi4py, or where mpi4py uses another MPI than mpiexec: each process
     would then train alone, and overwrite the files of the others.
@@ -215,17 +116,13 @@ def launched() -> Alone:
 
 
 def this_rank() -> str:
-    """This process among the ranks of its MPI program, "rank 1 of 4 (host, process 7)", or ""."""
+    """Return the name of this process among the ranks of its MPI program; "" if it is alone."""
     comm = world()
-    if comm is None:
-        return ""
-    one = Alone()
-    one.rank, one.size = comm.rank, comm.size
-    return str(one)
+    return named(comm.rank, comm.size) if comm else ""
 
 
 def world() -> Any:
-    """The communicator of an MPI program with several ranks; None where there is none."""
+    """Return the communicator of an MPI program with several ranks; None where there is none."""
     module: Any = sys.modules.get("mpi4py.MPI")
     several = module and module.Is_initialized() and not module.Is_finalized()
     return module.COMM_WORLD if several and module.COMM_WORLD.size > 1 else None
@@ -242,7 +139,7 @@ def end_all_ranks(code: int) -> None:
 
 
 def ending_all(hook):
-    """An excepthook that calls `hook`, names the rank, and ends all ranks."""
+    """Return an excepthook that calls `hook`, names the rank, and ends all ranks."""
     def end_after(kind, error, trace):
         hook(kind, error, trace)
         print(f"{this_rank()} has raised {kind.__name__}: {error}", file=sys.stderr)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from ..module import Parameter
+from ..module import Module, Parameter
 
 BLOCK = 64 * 1024  # numbers at a time: the temporary arrays of a sweep fit the processor cache
 
@@ -22,8 +22,8 @@ class Store:
     not that of its value.
     """
 
-    def __init__(self, parameters: Iterable[Parameter]) -> None:
-        self.parameters = list(parameters)
+    def __init__(self, parameters: Module | Iterable[Parameter]) -> None:
+        self.parameters = check_parameters(parameters)
         dtypes = {p.value.dtype for p in self.parameters}
         if len(dtypes) > 1:
             names = " and ".join(sorted(map(str, dtypes)))
@@ -32,8 +32,7 @@ class Store:
             check_shape(p)
         self.shapes = [p.value.shape for p in self.parameters]
         size = sum(math.prod(shape) for shape in self.shapes)
-        dtype = next(iter(dtypes), None)
-        self.values, self.grads = np.empty(size, dtype), np.empty(size, dtype)
+        self.values, self.grads = np.empty(size, *dtypes), np.empty(size, *dtypes)
         self.views = list(zip(self.split(self.values), self.split(self.grads)))
         for p, (value, grad) in zip(self.parameters, self.views):
             value[...], grad[...] = p.value, p.grad
@@ -54,7 +53,7 @@ class Store:
                 grad[...], p.grad = p.grad, grad
 
     def finite(self) -> bool:
-        """Whether every gradient is finite: so is its square, unless the gradient is huge."""
+        """Tell whether every gradient is finite: so is its square, unless the gradient is huge."""
         self.gather()
         return bool(np.isfinite(np.vdot(self.grads, self.grads)) or np.isfinite(self.grads).all())
 
@@ -68,10 +67,10 @@ class Store:
                          f" of shape {shape}")
 
     def split(self, array: np.ndarray) -> list[np.ndarray]:
-        """Views of the consecutive parts of an array like `values`, in the parameters' shapes."""
+        """Return views of the parts of an array like `values`, in the parameters' shapes."""
         ends = np.cumsum([math.prod(shape) for shape in self.shapes])
-        parts = np.split(array, ends[:-1]) if self.shapes else []
-        return [part.reshape(shape) for part, shape in zip(parts, self.shapes)]
+        return [part.reshape(shape) for part, shape in
+                zip(np.split(array, ends[:-1]), self.shapes)]
 
     def blocks(self, *arrays: np.ndarray) -> Iterator[list[np.ndarray]]:
         """Walk through arrays like `values` side by side, BLOCK numbers at a time."""
@@ -79,9 +78,23 @@ class Store:
             yield [array[start : start + BLOCK] for array in arrays]
 
 
+def check_parameters(parameters):
+    """Return those of a model or of an iterable as a list, at least one, each of them once."""
+    if isinstance(parameters, Module):
+        parameters = parameters.parameters()
+    found = list(parameters) if isinstance(parameters, Iterable) else [None]
+    if not all(isinstance(p, Parameter) for p in found):
+        raise TypeError("parameters must be a model, or Parameter objects: model.parameters()")
+    if not found:
+        raise ValueError("parameters must hold at least one Parameter, got none")
+    return list(dict.fromkeys(found))
+
+
 def check_shape(parameter):
-    """The gradient of a parameter has the shape of its value, else it would be broadcast, and is
-    real for a real value, else its imaginary part would be dropped."""
+    """Refuse a gradient of another shape than its value, and a complex one of a real value.
+
+    The first would be broadcast, and the second would lose its imaginary part.
+    """
     value, grad = parameter.value, parameter.grad
     if np.shape(grad) != value.shape:
         raise ValueError(f"grad must have the shape of the value, {value.shape}, got"

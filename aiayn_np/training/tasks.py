@@ -76,8 +76,7 @@ class Task:
     def batch(self, n: int, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
         """Draw n training examples."""
         check_rng(rng)
-        if n:
-            check_sizes(n=n)
+        check_sizes(least=0, n=n)
         rows: list[np.ndarray] = []
         while len(rows) < n:
             drawn = draw(self.symbols, self.max_length, n - len(rows), rng)

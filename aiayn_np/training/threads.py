@@ -12,8 +12,6 @@ import functools
 import os
 from typing import Any
 
-from ..checks import check_sizes
-
 VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
 
@@ -36,23 +34,17 @@ def blas_threads(threads: int | None = None) -> contextlib.AbstractContextManage
 
 @functools.cache
 def libraries() -> Any:
-    """The libraries of BLAS that this program has loaded."""
+    """Return the libraries of BLAS that this program has loaded."""
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController().select(user_api="blas")
 
 
 def user_threads() -> int:
-    """The number of threads that the user's environment asks for; 1 if it does not ask."""
+    """Return the number of threads that the user's environment asks for; else 1."""
     for name in VARIABLES:
         value = os.environ.get(name, "").split(",")[0].strip()
         if value.isdecimal() and int(value):
             return int(value)
     return 1
-
-
-def check_threads(threads: int | None) -> None:
-    """A number of threads, or None for the user's."""
-    if threads is not None:
-        check_sizes(threads=threads)
 

@@ -10,7 +10,7 @@ from ..training.optimizer import Adam
 
 def cosine_rate(step: int, steps: int, *, peak: float, warmup_steps: int,
                 least: float = 0.1) -> float:
-    """Learning rate at `step` = 1 ... steps: up to `peak` in a line, then down by half a cosine.
+    """Return the rate at `step` = 1 ... steps: in a line up to `peak`, then down half a cosine.
 
     peak * step / warmup_steps up to warmup_steps, and then from `peak` to `least` * peak
     (Loshchilov and Hutter, 2017, Eq. 5). Raises ValueError for a step below 1.
@@ -45,13 +45,11 @@ class AdamW(Adam):
         if not {*self.decayed} <= {*self.parameters}:
             raise ValueError("decayed must hold only parameters of this optimizer")
 
-    def step(self, rate: float) -> None:
-        """Update every parameter in place. `rate` must lie in [0, inf)."""
-        check_number("rate", rate, 0, math.inf)
-        self.store.check_finite()                       # refuses values that were assigned since
+    def update(self, rate: float) -> None:
+        """Let the decayed parameters decay, and then do what Adam does."""
         for parameter in self.decayed:
-            parameter.value *= 1 - float(rate) * self.decay
-        super().step(rate)
+            parameter.value *= 1 - rate * self.decay
+        super().update(rate)
 
 
 def matrices(model: Module) -> list[Parameter]:

@@ -16,7 +16,7 @@ import sys
 
 from aiayn_course.cli.main import main
 from aiayn_np.runs.run import Run
-from aiayn_np.training.ranks import SharedGradient
+from aiayn_np.training.gradient import SharedGradient
 
 share, save = SharedGradient.share, Run.save
 calls = {"share": 0, "save": 0}
@@ -26,7 +26,7 @@ ERRORS = {"raise": ValueError("planted"), "bug": ArithmeticError("planted")}
 def faulty_share(self, *job):
     calls["share"] += 1
     if calls["share"] == 3 and fault == "nan":
-        self.whole.model.decoder.layers[0].feed_forward.linear_1.W.value[0, 0] = float("nan")
+        self.model.decoder.layers[0].feed_forward.linear_1.W.value[0, 0] = float("nan")
     if calls["share"] == 3 and self.ranks.rank == 1:
         if fault == "kill":
             os.kill(os.getpid(), signal.SIGKILL)

@@ -1,5 +1,5 @@
 """A program for mpiexec: every rank asserts that all together compute what one process does, and
-that `train` with a communicator trains what it trains without."""
+that `train` with ranks trains what it trains without."""
 
 import copy
 
@@ -8,8 +8,9 @@ from mpi4py import MPI
 from small_batches import CRITERION, batch, small
 
 from aiayn_np import Adam, CopyTask, train
+from aiayn_np.training.gradient import SharedGradient
 from aiayn_np.training.loop import token_nats
-from aiayn_np.training.ranks import Ranks, SharedGradient
+from aiayn_np.training.ranks import ALONE, Ranks
 
 ranks = Ranks(MPI.COMM_WORLD)
 rng = np.random.default_rng(7)
@@ -30,10 +31,10 @@ for lengths in ([9, 2, 1, 7, 3, 1, 4, 8], [0, 0, 0, 0, 5, 3, 0, 1], [4]):
     assert len({x.tobytes() for x in ranks.all(grads)}) == 1
 
 losses, values = [], []
-for workers in (1, MPI.COMM_WORLD):
+for group in (ALONE, ranks):
     model, rng = small(), np.random.default_rng(1)
     steps = train(model, CopyTask(symbols=4, max_length=5), steps=5, batch_size=7, rng=rng,
-                  validation_size=20, validate_every=2, workers=workers)
+                  validation_size=20, validate_every=2, ranks=group)
     losses.append([p.loss for p in steps])
     values.append(np.concatenate([p.value.ravel() for p in model.parameters()]))
 np.testing.assert_allclose(*losses, rtol=1e-10)

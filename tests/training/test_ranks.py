@@ -14,8 +14,9 @@ from aiayn_np import Adam, CopyTask, train
 from aiayn_np.text.batches import Batches
 from aiayn_np.text.measures import loss_on
 from aiayn_np.training import ranks as module
+from aiayn_np.training.gradient import SharedGradient
 from aiayn_np.training.loop import share_exact, token_nats, validate
-from aiayn_np.training.ranks import ALONE, SharedGradient, launched
+from aiayn_np.training.ranks import ALONE, launched
 
 
 def by_ranks(model, n, ids, seed=None, accumulate=1, cls=SharedGradient):
@@ -91,18 +92,18 @@ def test_a_gradient_that_was_assigned_is_summed_too(rng):
         assert np.linalg.norm(got - grads) < 1e-12 * np.linalg.norm(grads)
 
 
-def trained(workers, steps=8, P_drop=0.0, accumulate=1, start=None):
+def trained(n, steps=8, P_drop=0.0, accumulate=1, start=None):
     """(losses, values, validations) of a training on a task, on every rank; of one, (…)."""
     def program(ranks=ALONE):
         rng, recent = np.random.default_rng(1), deque(maxlen=5)
         model = small(P_drop=P_drop)
         done = list(train(model, CopyTask(symbols=4, max_length=5), steps=steps, batch_size=7,
                           rng=rng, validation_size=20, validate_every=4, accumulate=accumulate,
-                          workers=ranks, recent=recent))
+                          ranks=ranks, recent=recent))
         return ([p.loss for p in done], [p.validation for p in done],
                 np.concatenate([p.value.ravel() for p in model.parameters()]))
 
-    return program() if workers == 1 else together(workers, program)
+    return program() if n == 1 else together(n, program)
 
 
 @pytest.mark.parametrize("n", [2, 3])
@@ -225,11 +226,11 @@ def test_an_error_in_a_rank_comes_out(rng):
         by_ranks(small(), 2, ids)
 
 
-@pytest.mark.parametrize("workers", [2, 0, "2", 1.5])
-def test_workers_are_a_communicator(workers):
-    message = "workers must be an MPI communicator, got workers=.*threads=.*mpiexec -n starts"
-    with pytest.raises(ValueError, match=message):
-        train(small(), CopyTask(symbols=4), steps=1, rng=np.random.default_rng(0), workers=workers)
+@pytest.mark.parametrize("given", [2, 0, "2", 1.5, None, type("Comm", (), {"Allreduce": print})()])
+def test_ranks_are_ranks_and_no_number_or_communicator(given):
+    message = "ranks must be what launched.. returns, or Ranks.*, got ranks=.*mpiexec -n starts"
+    with pytest.raises(TypeError, match=message):
+        train(small(), CopyTask(symbols=4), steps=1, rng=np.random.default_rng(0), ranks=given)
 
 
 @pytest.mark.parametrize("size", ["PMI_SIZE", "OMPI_COMM_WORLD_SIZE"])

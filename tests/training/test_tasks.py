@@ -134,7 +134,7 @@ def test_an_empty_batch_has_no_rows(rng):
 
 
 def test_a_number_of_examples_that_is_none_is_refused(rng):
-    with pytest.raises(ValueError, match="n must be at least 1, got n=-1"):
+    with pytest.raises(ValueError, match="n must be at least 0, got n=-1"):
         CopyTask().batch(-1, rng)
     with pytest.raises(TypeError, match=r"n must be an integer, got n=2\.5"):
         CopyTask().validation(2.5)
