@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..files import made_folder, new_part, parts_in
+from ..files import made_folder, parts_in
 from ..training.ranks import launched
 from ..training.threads import blas_threads
 from .common import UsageError, note
@@ -19,16 +19,15 @@ from .progress import Reporter
 from .writing import check_folder, make_writable
 
 NOTHING: contextlib.nullcontext = contextlib.nullcontext()  # of the ranks that only compute
+FIRST = "history.csv", "vocabulary.model"  # files that a save writes before the checkpoint
 SAVE_EVERY = 120  # seconds between two checkpoints, at most
-FIRST = ("history.csv", "vocabulary.model")  # written before the first checkpoint
 
 
 def train_command(args: argparse.Namespace) -> int:
     """Train on a task or on text, then draw the pictures and measure the model."""
     ranks = launched()
-    signals = NOTHING if ranks.size > 1 else ended_by_signals()        # mpiexec ends them all
-    with signals, NOTHING if ranks.rank else run_folder(args) as folder:
-        return trained(shared_run(folder, args, ranks), args)
+    with NOTHING if ranks.size > 1 else ended_by_signals():            # mpiexec ends them all
+        return trained(shared_run(args, ranks), args)
 
 
 @contextlib.contextmanager
@@ -48,62 +47,63 @@ def as_ctrl_c(*arguments):
     (handler if callable(handler) else signal.default_int_handler)(*arguments)
 
 
-@contextlib.contextmanager
-def run_folder(args):
-    """Yield the folder that the command line asks for. If nothing is saved, a new run leaves none.
+def shared_run(args, ranks):
+    """The run, new or resumed. Rank 0 reads the files, and the other ranks get the run from it.
 
-    Until the end of the command a hidden file marks the folder of a new run: after a kill it tells
-    that what stands there is no one else's.
+    So all ranks have the same run, and other machines need none of its files.
     """
-    default = Path("runs") / args.task
-    if args.resume and not ended_early(args.out or default):
-        yield args.out or default
-        return
+    run = None
+    if ranks.size > 1:
+        note(str(ranks))
+    if ranks.rank == 0:
+        folder = args.out or Path("runs") / args.task
+        begins = not args.resume or remains(folder)
+        run, notes = new_run(folder, args) if begins else resumed_run(folder, args)
+        for line in notes:
+            note(line)
+    run = ranks.first(run)
+    run.training.ranks = ranks
+    return run
+
+
+def new_run(folder, args):
+    """Return (a new run that is saved before its first step, notes on its data).
+
+    Without --out the next free folder is taken. If the run cannot begin, nothing is left of it.
+    """
     with contextlib.ExitStack() as stack:
         free = args.out is None and not args.resume
         if free:
-            stack.enter_context(made_folder(default.parent))
-        folder = free_folder(default) if free else args.out or default
-        new = is_new(folder, args.force)
+            stack.enter_context(made_folder(folder.parent))
+            folder = free_folder(folder)
+        check_new(folder, args.force)
         stack.enter_context(made_folder(folder, own=free))
         make_writable(folder)
-        yield stack.enter_context(begun(folder, new))
+        run, notes = args.start(folder, args, given_options(args))
+        run.save()
+    return run, notes
 
 
-def is_new(folder, force):
-    """Return whether a folder holds nothing that must stay; UsageError if no run may begin in it.
-    """
+def check_new(folder, force):
+    """Raise UsageError if no run may begin in a folder; remove what a killed one left there."""
     if (folder / "model.npz").exists():
         raise UsageError(f"{folder} holds a run already: --resume to go on, another --out to begin")
-    if ended_early(folder):
+    if left := remains(folder):
         note(f"{folder} holds a training that ended before it saved anything: it begins again, with"
              " the options given here")
-        return True
+        for path in left:
+            path.unlink()
     check_folder(folder, force=force)
-    return not folder.exists() or not any(folder.iterdir())
 
 
-@contextlib.contextmanager
-def begun(folder, new):
-    """Mark a folder until the run in it ends. Of a new one remove what was written for nothing."""
-    mark = new_part(folder)
-    mark.touch()
-    try:
-        remove_parts(folder, but=mark)
-        yield folder
-    finally:
-        mark.unlink(missing_ok=True)
-        if new and not (folder / "model.npz").exists():
-            for name in FIRST:
-                (folder / name).unlink(missing_ok=True)
+def remains(folder):
+    """Return what a training left in a folder that was killed in its first save.
 
-
-def ended_early(folder):
-    """Return whether a folder holds only what a killed training wrote before its first checkpoint.
+    The result is empty if there is nothing, or something else.
     """
-    found = set(folder.iterdir()) if folder.is_dir() else set()
-    parts = set(parts_in(folder)) if found else set()
-    return bool(parts) and found <= parts | {folder / name for name in FIRST}
+    parts = set(parts_in(folder))
+    found = {*folder.iterdir()} if parts else set()
+    return found if found <= parts | {folder / name for name in FIRST} else set()
 
 
 def free_folder(folder):
@@ -114,12 +114,9 @@ def free_folder(folder):
         with contextlib.suppress(FileExistsError):
             other.mkdir()
             return other
-        go_on = f"aiayn-np train {folder.name} --out {shlex.quote(str(other))} --resume"
         if (other / "model.npz").exists() and not (other / "metrics.json").exists():
-            note(f"{other} holds a training that did not end; to go on with it: {go_on}")
-        elif ended_early(other):
-            note(f"{other} holds a training that has saved nothing yet; if it was killed, begin it"
-                 f" again: {go_on}")
+            note(f"{other} holds a training that did not end; to go on with it: aiayn-np train"
+                 f" {folder.name} --out {shlex.quote(str(other))} --resume")
 
 
 def trained(run, args):
@@ -141,25 +138,6 @@ def trained(run, args):
         print(f"\nIn {run.folder}:", ", ".join([*run.files, *(path.name for path in paths)]))
         print(args.next_step(run), end="")
     return 0
-
-
-def shared_run(folder, args, ranks):
-    """The run, new or resumed. Rank 0 reads the files, and the other ranks get the run from it.
-
-    So all ranks have the same run, and other machines need none of its files.
-    """
-    run = None
-    if ranks.size > 1:
-        note(str(ranks))
-    if ranks.rank == 0:
-        resumes = args.resume and not ended_early(folder)
-        run, notes = (resumed_run(folder, args) if resumes else
-                      args.start(folder, args, given_options(args)))
-        for line in notes:
-            note(line)
-    run = ranks.first(run)
-    run.training.ranks = ranks
-    return run
 
 
 def take_steps(run, earlier=0.0, *, threads=None):
@@ -199,7 +177,7 @@ def interruptible(run):
     """A list that Ctrl-C adds to, so that the step can end first; a second Ctrl-C acts at once.
 
     SIGTERM and SIGHUP do the same, see `ended_by_signals`. All ranks but rank 0 ignore Ctrl-C. A
-    loss that is not finite ends the training; the message also says what is saved of the run.
+    loss that is not finite ends the training.
     """
     pressed: list[str] = []
 
@@ -212,8 +190,7 @@ def interruptible(run):
         with np.errstate(all="ignore"):
             yield pressed
     except FloatingPointError as error:
-        saved = "the last good checkpoint is kept" if run.checkpoint.exists() else "nothing saved"
-        raise FloatingPointError(f"{error}; {saved}") from None
+        raise FloatingPointError(f"{error}; the last good checkpoint is kept") from None
     finally:
         signal.signal(signal.SIGINT, handler)
 
@@ -239,7 +216,8 @@ def resumed_run(folder, args):
         where = ("solved" if run.solved else
                  f"at step {run.optimizer.t} of {run.training.steps} already")
         raise UsageError(f"nothing to do: the run in {folder} is {where}")
-    remove_parts(folder)
+    for part in parts_in(folder):                                      # of a run that was killed
+        part.unlink(missing_ok=True)
     return run, notes
 
 
@@ -252,10 +230,3 @@ def notes_on(run):
         yield f"{run.folder} was imported: its training begins with a new Adam, at step 1"
     if (run.folder / "states.npz").exists():
         yield f"note: {run.folder / 'states.npz'} is of an earlier version, and of no use any more"
-
-
-def remove_parts(folder, but=None):
-    """Remove what a killed run left unfinished in a folder, but one."""
-    for part in parts_in(folder):
-        if part != but:
-            part.unlink(missing_ok=True)

@@ -29,14 +29,6 @@ from .training import Training
 VOCABULARY = "vocabulary.model"
 
 
-def read_vocabulary(folder: Path, digest: str) -> Vocabulary:
-    """Read the vocabulary of a run's folder; raise CheckpointError for another run's."""
-    vocabulary = Vocabulary.load(folder / VOCABULARY)
-    if digest_of(vocabulary.model) != digest:
-        raise CheckpointError(f"{folder / VOCABULARY} is not the vocabulary of this run")
-    return vocabulary
-
-
 class DataTraining(Training):
     """A training on data of the user, with a validation now and then, and a fixed last step."""
 
@@ -45,6 +37,15 @@ class DataTraining(Training):
     batch: Any  # of a step: inputs, and then targets; steps must come in their order
     record_of: Any  # a Step: the record of the step
     validate: Any  # a record: write into it what a validation of the model finds
+
+    def vocabulary(self, folder: Path) -> Vocabulary:
+        """Return the run's vocabulary; raise CheckpointError if its folder has another run's."""
+        if self.learned is not None:
+            return self.learned
+        vocabulary = Vocabulary.load(folder / VOCABULARY)
+        if digest_of(vocabulary.model) != self.config["vocabulary"]:
+            raise CheckpointError(f"{folder / VOCABULARY} is not the vocabulary of this run")
+        return vocabulary
 
     @functools.cached_property
     def criterion(self) -> LabelSmoothedCrossEntropy:
@@ -97,8 +98,8 @@ class PairTraining(DataTraining):
     def make_task(self, folder: Path) -> TextTask:
         """Make the task with the folder's vocabulary."""
         asked = self.options.get("tokenize", self.options.get("bleu_tokenize"))  # its earlier name
-        return TextTask(read_vocabulary(folder, self.config["vocabulary"]),
-                        self.options["max_length"], asked if asked in TOKENIZERS else "13a")
+        return TextTask(self.vocabulary(folder), self.options["max_length"],
+                        asked if asked in TOKENIZERS else "13a")
 
     def prepare(self, corpus: Corpus | None = None) -> list[str]:
         """Make batches of the sentence pairs in `corpus` or in the files; return notes on them.

@@ -10,7 +10,7 @@ from ..training.checks import check_seed
 from ..training.tasks import TASKS
 from . import history
 from .checkpoint import load_checkpoint, read_header, save_checkpoint
-from .pairs import PairTraining
+from .pairs import VOCABULARY, PairTraining
 from .symbols import SymbolTraining
 from .words import WordTraining
 
@@ -22,16 +22,17 @@ class Run:
     """The folder of a training: its checkpoint, its history, and what was measured at the end.
 
     config : the dict from which the training is made, see Training; the checkpoint holds it
+    vocabulary : that of a new run, if it learned one, see Training
 
     `training` has the task, the model, and what trains it.
     """
 
     saved: int | None = None  # the step of the checkpoint when it was last read or written
 
-    def __init__(self, folder: str | Path, config: dict) -> None:
+    def __init__(self, folder: str | Path, config: dict, vocabulary: Any = None) -> None:
         check_seed(config["seed"])
         self.folder, self.config = Path(folder), config
-        self.training: Any = TRAININGS[config["task"]](self.folder, config)
+        self.training: Any = TRAININGS[config["task"]](self.folder, config, vocabulary)
         self.task, self.model = self.training.task, self.training.model
         self.optimizer, self.uses = self.training.optimizer, self.training.pipeline.uses
         self.history: list = []
@@ -82,7 +83,8 @@ class Run:
                                             self.optimizer.t, self.config.get("history"))
 
     def save(self) -> None:
-        """Write history.csv and the checkpoint. Of several ranks only rank 0 writes.
+        """Write history.csv and the checkpoint, and a new vocabulary. Of several ranks only rank 0
+        writes.
 
         The checkpoint is written last, so history.csv may hold more steps, never fewer. Raises
         ChangedError if another program has written the checkpoint since it was read.
@@ -90,6 +92,8 @@ class Run:
         if self.training.ranks.rank:
             return
         self.check_unchanged()
+        if self.saved is None and self.training.learned is not None:
+            self.training.learned.save(self.folder / VOCABULARY)
         self.config["history"] = history.digest_of(self.history)
         with replacing(self.folder / "history.csv") as file:
             file.write(history.csv_of(self.history, self.training.record))

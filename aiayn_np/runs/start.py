@@ -16,7 +16,7 @@ from ..text.words import Characters, Pieces, read_words
 from ..training.loop import AVERAGED
 from ..variants.choices import CHOICES
 from .estimates import check_fits, training_bytes
-from .pairs import VOCABULARY, PairTraining, check_options
+from .pairs import PairTraining, check_options
 from .run import Run
 from .words import WordTraining
 
@@ -40,7 +40,8 @@ def start_symbols(folder: str | Path, task: str, *, seed: int = 0, dtype: str = 
     config = config_of(task, o, o["symbols"], seed, dtype, variants)
     config["task_options"] = {name: o[name] for name in ("symbols", "max_length")}
     config["model"]["max_len"] = o["max_length"] + MORE
-    return Run(folder, config), []
+    run = Run(folder, config)
+    return run, run.training.prepare()
 
 
 def start_words(folder: str | Path, files: list | None = None, *, seed: int = 0,
@@ -69,11 +70,13 @@ def start_words(folder: str | Path, files: list | None = None, *, seed: int = 0,
                             validate_every=max(1, o["steps"] // VALIDATIONS))
     config |= dict(files=files and [os.path.realpath(path) for path in files],
                    digest=digest_of(text.encode()))
+    vocabulary = None
     if vocab_size is None:
         config["characters"] = Characters(text).characters
     else:
-        config["vocabulary"] = saved(Pieces.train(text, vocab_size).vocabulary, folder)
-    run = Run(folder, config)
+        vocabulary = Pieces.train(text, vocab_size).vocabulary
+        config["vocabulary"] = digest_of(vocabulary.model)
+    run = Run(folder, config, vocabulary)
     return run, run.training.prepare(text)
 
 
@@ -84,7 +87,7 @@ def start_pairs(folder: str | Path, files: dict, *, preset: str = "small", seed:
 
     Parameters
     ----------
-    folder : the run's folder, into which the vocabulary is written
+    folder : the run's folder, into which nothing is written before the run is saved
     files : dict of paths of the pairs, as in Corpus.read
     preset : a name in PRESETS     options : replace those of the preset
     seed : for held-out pairs, weights, batches and dropout
@@ -100,12 +103,13 @@ def start_pairs(folder: str | Path, files: dict, *, preset: str = "small", seed:
     check_fits(training_bytes(size, 0, **sizes, itemsize=np.dtype(dtype).itemsize), "training")
     corpus = Corpus.read(files, seed)
     lines = [line for pair in corpus.training for line in pair]
+    vocabulary = Vocabulary.train(lines, size, **characters)
     config: dict[str, Any] = dict(
         task=PairTraining.name, seed=seed, dtype=dtype, variants=names_of(variants), train=o,
         model=dict(sizes, max_len=max(POSITIONS, o["max_length"])),
         files={name: path and os.path.realpath(path) for name, path in files.items()},
-        digest=corpus.digest, vocabulary=saved(Vocabulary.train(lines, size, **characters), folder))
-    run = Run(folder, config)
+        digest=corpus.digest, vocabulary=digest_of(vocabulary.model))
+    run = Run(folder, config, vocabulary)
     notes = run.training.prepare(corpus)
     config["examples"] = [source for source, _ in run.training.validation[:5]]
     o["average_every"] = max(1, run.training.steps // (LAST_PART * AVERAGED))
@@ -122,7 +126,7 @@ def config_of(task, o, size, seed, dtype, variants):
     names = ("steps", "batch_size", "eps_ls", "warmup_steps", "rate_scale", "accumulate")
     training = {name: o[name] for name in names}
     sizes = {name: o[name] for name in ("N", "d_model", "d_ff")}
-    counts = ("batch_size", "accumulate", "warmup_steps")
+    counts = ("steps", "batch_size", "accumulate", "warmup_steps")
     check_sizes(**sizes, max_length=o["max_length"], **{name: o[name] for name in counts})
     check_number("rate_scale", o["rate_scale"], 0, float("inf"))
     check_number("eps_ls", o["eps_ls"], 0, 1)
@@ -135,13 +139,6 @@ def config_of(task, o, size, seed, dtype, variants):
 def names_of(variants):
     """Return the name of every option in `variants.choices`: a given one, else the paper's."""
     return {option: next(iter(names)) for option, names in CHOICES.items()} | (variants or {})
-
-
-def saved(vocabulary, folder):
-    """Write a vocabulary into a folder, which is made; return its digest."""
-    Path(folder).mkdir(parents=True, exist_ok=True)
-    vocabulary.save(Path(folder) / VOCABULARY)
-    return digest_of(vocabulary.model)
 
 
 def options_of(preset, changed):

@@ -29,7 +29,9 @@ class SymbolTraining(Training):
         return TASKS[self.config["task"]](**self.config["task_options"])
 
     def prepare(self) -> list[str]:
-        """Prepare nothing: batches are drawn when they are needed."""
+        """Raise ValueError if no sequence is left to validate and to test on; return []."""
+        self.task.validation(1)
+        self.task.test(1)
         return []
 
     def run(self, *, threads: int | None = None) -> Iterator[Progress]:

@@ -33,6 +33,7 @@ class Training:
     config : dict with "task" (name), "model" (options of Transformer), "variants" (names of
         `variants.choices`), "dtype", "seed", "train" (the options of training), and what a subclass
         adds
+    vocabulary : that of a new run, if it learned one; a saved run reads that in its folder
 
     `recent` holds the model's last states, which are averaged.
     """
@@ -44,8 +45,8 @@ class Training:
     per_epoch: int | None = None  # steps of an epoch, for data that has an end
     ranks: Any = ALONE  # or the Ranks that train together: all hold the training, rank 0 writes
 
-    def __init__(self, folder: Path, config: dict) -> None:
-        self.config, self.options = config, config["train"]
+    def __init__(self, folder: Path, config: dict, vocabulary: Any = None) -> None:
+        self.config, self.options, self.learned = config, config["train"], vocabulary
         self.task = self.make_task(folder)
         self.rng = np.random.default_rng(config["seed"])
         options = config["model"] | keywords(config["variants"])

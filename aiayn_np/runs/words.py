@@ -19,7 +19,7 @@ from ..training.loop import Step
 from ..training.optimizer import Adam
 from ..variants.models import LanguageModel, llama
 from ..variants.optimizers import AdamW, cosine_rate, matrices
-from .pairs import VOCABULARY, DataTraining, read_vocabulary
+from .pairs import VOCABULARY, DataTraining
 
 MOST = 100_000  # tokens that a validation reads; the measurement at the end reads all
 DECAY = 0.1  # of a model like Llama, as in Touvron et al., 2023
@@ -48,7 +48,7 @@ class WordTraining(DataTraining):
         vocabulary: Characters | Pieces
         if "vocabulary" in self.config:
             self.files = (VOCABULARY,)
-            vocabulary = Pieces(read_vocabulary(folder, self.config["vocabulary"]))
+            vocabulary = Pieces(self.vocabulary(folder))
         else:
             vocabulary = Characters(self.config["characters"])
         return WordsTask(vocabulary, self.config["model"]["max_len"])

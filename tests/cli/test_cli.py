@@ -339,12 +339,13 @@ def test_metrics_count_the_seconds_of_all_parts_of_a_run(no_pictures, tmp_path):
         assert [float(row["seconds"]) > 999 for row in csv.DictReader(file)] == [True, True]
 
 
-def test_a_loss_that_is_not_finite_before_anything_was_saved_says_so(tmp_path, capsys):
+def test_a_loss_that_is_not_finite_at_once_leaves_the_run_before_its_first_step(tmp_path, capsys):
     argv = ["train", "copy", *TINY, "--rate-scale", "1e30", "--out", str(tmp_path / "r")]
     assert main(argv) == 1
     err = capsys.readouterr().err
     assert "first tensor that is not finite" in err
-    assert err.endswith("; nothing saved\n")
+    assert err.endswith("; the last good checkpoint is kept\n")
+    assert open_run(tmp_path / "r").optimizer.t == 0
 
 
 def terminal(monkeypatch):
@@ -391,8 +392,8 @@ def test_the_live_bar_shows_the_validation_and_ends_full_when_solved(monkeypatch
 
 
 def test_a_run_has_the_ranks_that_train_it(tmp_path):
-    args, ranks = parsed(["train", "copy", *TINY]), Alone()
-    assert shared_run(tmp_path, args, ranks).training.ranks is ranks
+    args, ranks = parsed(["train", "copy", *TINY, "--out", str(tmp_path)]), Alone()
+    assert shared_run(args, ranks).training.ranks is ranks
 
 
 def test_a_sequence_longer_than_those_of_the_training_gets_a_note(folder, capsys):

@@ -125,8 +125,8 @@ def stress(name, case, seed, monkeypatch):
         assert_finite(name, *run(layer, inputs, options, np.float32), np.float32)
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.slow) if name == "Transformer"
-                                  else name for name in LAYERS])
+@pytest.mark.parametrize("name", [
+    pytest.param(name, marks=[pytest.mark.slow] * (name == "Transformer")) for name in LAYERS])
 def test_extremes_are_finite_and_equal_the_loops(name, seed, monkeypatch):
     for case in [*VALUES, *SIZES, MASKED]:
         print(case)

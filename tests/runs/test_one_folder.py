@@ -63,7 +63,7 @@ def test_what_the_user_put_into_a_new_folder_stays_when_its_training_fails(
     out = tmp_path / "proj"
     monkeypatch.setattr("aiayn_np.runs.symbols.SymbolTraining.announcement", put)
     assert main(["train", "copy", *TINY, "--out", str(out)]) == 1
-    assert os.listdir(out) == ["thesis.txt"]
+    assert sorted(os.listdir(out)) == ["history.csv", "model.npz", "thesis.txt"]
     (tmp_path / "empty").mkdir()
     assert main(["train", "text", "--pairs", "nowhere", "--out", str(tmp_path / "empty")]) == 2
     assert (tmp_path / "empty").is_dir()
@@ -158,13 +158,42 @@ def test_of_two_trainings_in_one_folder_the_later_to_save_ends(copied, capsys, m
     assert (copied / "history.csv").read_bytes() == csv_of(other[0].history, Progress)
 
 
-def test_a_killed_training_is_told_where_the_next_free_name_is_taken(tmp_path, capsys):
-    folder = tmp_path / "copy"
-    folder.mkdir()
-    (folder / ".0123456789abcdef.part").touch()
-    assert free_folder(folder).name == "copy-2"
-    assert f"begin it again: aiayn-np train copy --out {folder} --resume" in (
-        capsys.readouterr().err)
+def test_a_training_that_did_not_end_is_told_where_the_next_free_name_is_taken(copied, capsys):
+    (copied / "metrics.json").unlink()
+    assert free_folder(copied) == copied.with_name(f"{copied.name}-2")
+    assert capsys.readouterr().err == (
+        f"{copied} holds a training that did not end; to go on with it: aiayn-np train"
+        f" {copied.name} --out {copied} --resume\n")
+
+
+def test_a_second_training_in_the_folder_of_one_that_has_just_begun_is_refused(
+    tmp_path, capsys, monkeypatch, no_pictures
+):
+    """It is a run before its first step."""
+    argv = ["train", "copy", *TINY, "--steps", "1", "--out", str(tmp_path / "r")]
+    steps, codes = train.take_steps, []
+
+    def begin_another(*arguments, **options):
+        if not codes:
+            codes.append(main(argv))
+        return steps(*arguments, **options)
+
+    monkeypatch.setattr(train, "take_steps", begin_another)
+    assert main(argv) == 0
+    assert codes == [2]
+    assert "holds a run already: --resume to go on" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("task", ["words", "text"])
+def test_a_run_that_cannot_begin_leaves_nothing(task, tmp_path, capsys, monkeypatch):
+    """Not its vocabulary either, which is learned before all is known."""
+    texts, out = tmp_path / "t", tmp_path / "r"
+    texts.write_text("".join(f"ein kleiner hund {n}\ta small dog {n}\n" for n in range(400)))
+    monkeypatch.setattr("aiayn_np.runs.run.Run.save", lambda self: 1 / 0)
+    flag = "--text" if task == "words" else "--pairs"
+    assert main(["train", task, flag, str(texts), "--vocab-size", "60", "--out", str(out)]) == 1
+    assert "division by zero" in capsys.readouterr().err
+    assert not out.exists()
 
 
 @pytest.mark.slow
