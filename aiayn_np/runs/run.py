@@ -83,8 +83,7 @@ class Run:
                                             self.optimizer.t, self.config.get("history"))
 
     def save(self) -> None:
-        """Write history.csv and the checkpoint, and a new vocabulary. Of several ranks only rank 0
-        writes.
+        """Write history.csv, the checkpoint and a new vocabulary. Only rank 0 writes.
 
         The checkpoint is written last, so history.csv may hold more steps, never fewer. Raises
         ChangedError if another program has written the checkpoint since it was read.

@@ -16,12 +16,10 @@ import pytest
 from same_run import assert_same_run, with_blank_pictures
 from trained import alignment_scores
 
-from aiayn_course.cli.main import main, parsed
+from aiayn_course.cli.main import main
 from aiayn_np import Progress, attention_maps, beam_search, trace
 from aiayn_np.cli.progress import Reporter, shown
-from aiayn_np.cli.train import shared_run
 from aiayn_np.runs.open import open_run
-from aiayn_np.training.ranks import Alone
 
 ROOT = Path(__file__).parents[2]
 TINY = ["--symbols", "4", "--max-length", "4", "--d-model", "8", "--d-ff", "12", "--h", "2",
@@ -389,11 +387,6 @@ def test_the_live_bar_shows_the_validation_and_ends_full_when_solved(monkeypatch
     training.optimizer.t = 40
     with Reporter(training) as reporter:
         assert reporter.bar.n == 40                                    # of the steps taken earlier
-
-
-def test_a_run_has_the_ranks_that_train_it(tmp_path):
-    args, ranks = parsed(["train", "copy", *TINY, "--out", str(tmp_path)]), Alone()
-    assert shared_run(args, ranks).training.ranks is ranks
 
 
 def test_a_sequence_longer_than_those_of_the_training_gets_a_note(folder, capsys):

@@ -150,7 +150,8 @@ def test_a_signal_to_mpiexec_ends_all_ranks_and_the_run_goes_on(tmp_path, number
     out = tmp_path / "run"
     argv = ["train", "copy", *TINY, "--out", out, "--steps"]
     program = started(3, "-m", "aiayn_course", *argv, "100000")
-    wait_for(out / "model.npz", program)
+    begun = wait_for(out / "model.npz", program)                       # before the first step
+    wait_for(out / "model.npz", program, begun)
     program.send_signal(number)
     got, _, err = ended(program)
     step = read_checkpoint(out / "model.npz")[0]["step"]
@@ -161,11 +162,12 @@ def test_a_signal_to_mpiexec_ends_all_ranks_and_the_run_goes_on(tmp_path, number
 
 
 def wait_for(path, program, seen=None):
-    """Until there is another file than the one last seen, by its time of change."""
+    """Until there is another file than the one last seen; its time of change."""
     end = time.monotonic() + SECONDS
     while (not path.exists() or path.stat().st_mtime_ns == seen) and program.poll() is None:
         assert time.monotonic() < end
         time.sleep(0.005)
+    return path.stat().st_mtime_ns
 
 
 def test_ten_kills_at_random_moments_leave_whole_checkpoints_and_no_rank(tmp_path, rng):
