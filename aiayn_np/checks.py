@@ -17,23 +17,23 @@ LARGEST = np.iinfo(np.intp).max  # of a size: what NumPy counts with
 
 
 def one_line(error):
-    """The message of an error without line breaks."""
+    """Return the message of an error without line breaks."""
     return " ".join(str(error).split())
 
 
 def is_integer(value):
-    """An int or a NumPy integer, and not a bool."""
+    """Tell whether a value is an int or a NumPy integer, and not a bool."""
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
 def is_layer(value):
-    """Something with forward and backward, and not the class of it."""
+    """Tell whether a value has forward and backward, and is not the class of a layer."""
     has_both = hasattr(value, "forward") and hasattr(value, "backward")
     return has_both and not isinstance(value, type)
 
 
 def check_sizes(least=1, **sizes):
-    """Each size is an integer from `least` to LARGEST."""
+    """Check that each size is an integer from `least` to LARGEST."""
     for name, value in sizes.items():
         if not isinstance(value, (int, np.integer)) or isinstance(value, bool):
             raise TypeError(f"{name} must be an integer, got {name}={value!r}")
@@ -44,7 +44,7 @@ def check_sizes(least=1, **sizes):
 
 
 def check_number(name, value, low, high, *, open_low=False):
-    """A real number in [low, high), or in (low, high) with `open_low`."""
+    """Check that a value is a real number in [low, high), or in (low, high) with `open_low`."""
     interval = f"{'(' if open_low else '['}{low}, {high})"
     if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
         raise TypeError(f"{name} must be a number in {interval}, got {name}={value!r}")
@@ -53,7 +53,7 @@ def check_number(name, value, low, high, *, open_low=False):
 
 
 def check_rng(rng, *, or_none=False):
-    """A numpy Generator: randomness is an argument here, never a global state.
+    """Check for a numpy Generator: randomness is an argument here, never a global state.
 
     or_none: whether None will do, which leaves the parameters of a layer empty
     """
@@ -77,7 +77,7 @@ def check_heads(d_model, h, d_k, d_v):
 
 
 def check_layer_options(d_model, d_ff, h, d_k, d_v, P_drop, rng):
-    """What an encoder or decoder layer is made from: refused before `rng` draws anything."""
+    """Refuse bad options of an encoder or decoder layer before `rng` draws anything."""
     check_sizes(d_model=d_model, d_ff=d_ff)
     check_heads(d_model, h, d_k, d_v)
     check_number("P_drop", P_drop, 0, 1)
@@ -85,7 +85,7 @@ def check_layer_options(d_model, d_ff, h, d_k, d_v, P_drop, rng):
 
 
 def check_array(name, x, *, last=None, parameter=None, min_ndim=1):
-    """A float array; `last=("d_in", 8)` fixes its last axis, `parameter` its dtype."""
+    """Check for a float array; `last=("d_in", 8)` fixes its last axis, `parameter` its dtype."""
     if type(x) not in PLAIN:
         raise TypeError(f"{name} must be a numpy array of floats, got {type(x).__name__}")
     if x.dtype.char not in FLOATS:
@@ -102,8 +102,8 @@ def check_array(name, x, *, last=None, parameter=None, min_ndim=1):
 
 
 def check_same_dtype(**arrays):
-    """No two real dtypes, which would silently change the dtype of the result, and no complex array
-    beside real parameters."""
+    """Refuse two real dtypes, one of which the result would take, and a complex array beside real
+    parameters."""
     (first, a), *others = arrays.items()
     for name, b in others:
         real = a.dtype.kind == "f" or name == "the parameters"
@@ -113,7 +113,7 @@ def check_same_dtype(**arrays):
 
 
 def check_gradient(grad, y_shape, y_dtype, name="grad_y"):
-    """The gradient handed to a backward has exactly the shape and dtype of the forward's result."""
+    """Check that a backward's gradient has exactly the shape and dtype of the forward's result."""
     if type(grad) not in PLAIN or grad.dtype.char not in FLOATS:
         got = grad.dtype if type(grad) in PLAIN else type(grad).__name__
         raise TypeError(f"{name} must be a numpy array of floats, got {got}")
@@ -124,7 +124,7 @@ def check_gradient(grad, y_shape, y_dtype, name="grad_y"):
 
 
 def check_same_shape(x, y, names):
-    """Two arrays of one shape, as in a residual sum (where broadcasting would hide a mistake)."""
+    """Check for one shape, as in a residual sum (where broadcasting would hide a mistake)."""
     for name, array in zip(names, (x, y)):
         if type(array) not in PLAIN or array.dtype not in DTYPES:
             check_array(name, array)
@@ -135,14 +135,14 @@ def check_same_shape(x, y, names):
 
 
 def check_factory(name, factory, call):
-    """Not one layer for all places, but something that makes one for each."""
+    """Refuse one layer for all places where a factory has to make one for each."""
     if factory is not None and (is_layer(factory) or not callable(factory)):
         got = type(factory).__name__
         raise TypeError(f"{name} must be a factory, called as {call} for each place, got {got}")
 
 
 def check_layer(name, layer, call):
-    """A layer, such as a factory has to return; `call` says how the factory is called."""
+    """Check for a layer, such as a factory has to return; `call` says how the factory is called."""
     if not is_layer(layer):
         got = type(layer).__name__
         raise TypeError(f"{name} must be a layer, or a factory {call} that returns one, got {got}")
@@ -175,7 +175,7 @@ def check_ids(name, ids, vocab_size, *, ndim=None):
 
 
 def check_positions(T, start, max_len):
-    """Rows start .. start+T of a positional encoding exist."""
+    """Check that a positional encoding has the rows start .. start + T."""
     check_sizes(T=T)
     if not isinstance(start, (int, np.integer)) or isinstance(start, bool) or start < 0:
         raise ValueError(f"start must be an integer of at least 0, got start={start!r}")
@@ -185,7 +185,7 @@ def check_positions(T, start, max_len):
 
 
 def check_attention_shapes(Q, K, V, names=("Q", "K", "V"), *, last=None, parameter=None):
-    """Q (..., T_q, d_k), K (..., T_k, d_k), V (..., T_k, d_v); `last` and `parameter` as above."""
+    """Check Q (..., T_q, d_k), K (..., T_k, d_k), V (..., T_k, d_v); the rest as `check_array`."""
     dtypes = DTYPES if parameter is None else {parameter.value.dtype}
     for name, x in zip(names, (Q, K, V)):
         plain = type(x) in PLAIN and x.dtype in dtypes and x.ndim > 1 and x.shape[-1]
@@ -207,7 +207,7 @@ def check_attention_shapes(Q, K, V, names=("Q", "K", "V"), *, last=None, paramet
 
 
 def check_mask(allowed, scores_shape):
-    """A boolean mask that NumPy cannot broadcast to the wrong axes of the scores."""
+    """Check for a boolean mask that NumPy cannot broadcast to the wrong axes of the scores."""
     if allowed is None:
         return
     if type(allowed) not in PLAIN or allowed.dtype != bool:
@@ -227,7 +227,7 @@ def check_mask(allowed, scores_shape):
 
 @functools.cache
 def memory_bytes():
-    """Physical memory of this machine, or infinity where the system does not tell."""
+    """Return the physical memory of this machine; infinity where the system does not tell."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, OSError, ValueError):
@@ -235,7 +235,7 @@ def memory_bytes():
 
 
 def check_memory(shape, dtype):
-    """An array of this shape fits into the machine: refused before it is allocated."""
+    """Refuse an array that would not fit into the machine, before it is allocated."""
     needed = math.prod(shape) * dtype.itemsize
     if needed > memory_bytes():
         raise MemoryError(f"scores of shape {shape} need {needed:,} bytes, this machine has"

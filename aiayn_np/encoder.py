@@ -86,8 +86,8 @@ def mirrored(layers, caches):
 
 
 def final_norm(layers, d_model):
-    """The norm that ends a stack: None in the paper. A pre-norm layer does not normalise its
-    output: its `stack_norm` names the class that does, also where another layer contains it."""
+    """Return the norm that ends a stack: None in the paper. A pre-norm layer does not normalise
+    its output: its `stack_norm` names the class that does, also if another layer contains it."""
     norms = (x.stack_norm for _, x in leaves(layers[-1], object) if hasattr(x, "stack_norm"))
     norm = next(norms, None)
     return norm and norm(d_model)

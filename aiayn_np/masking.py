@@ -9,13 +9,13 @@ from .module import Cache, Module
 
 
 def causal(T: int) -> np.ndarray:
-    """Mask (T, T) that lets position i look at positions j <= i only (Sec. 3.2.3, third point)."""
+    """Return the mask (T, T) that lets position i look at positions j <= i only (Sec. 3.2.3)."""
     check_sizes(T=T)
     return np.tri(T, dtype=bool)
 
 
 def not_padding(ids: np.ndarray, pad: int | None = 0) -> np.ndarray:
-    """Mask (B, 1, 1, T) of the real tokens in `ids` (B, T).
+    """Return the mask (B, 1, 1, T) of the real tokens in `ids` (B, T).
 
     It masks key *columns*, for every head and query. The rows of padded queries stay: nobody
     reads their outputs, because as keys they are masked, and the loss leaves them out.

@@ -156,7 +156,7 @@ def leaves(node, kind, path=""):
 
 
 def children(node):
-    """(name, child) pairs of a Module, a Cache, a list, a tuple or a dict; () for anything else."""
+    """Return (name, child) pairs of a Module, Cache, list, tuple or dict; () for anything else."""
     if isinstance(node, (list, tuple)):
         return enumerate(node)
     node = vars(node) if isinstance(node, (Module, Cache)) else node

@@ -9,18 +9,18 @@ from .module import Cache, Module
 
 
 def split_heads(x: np.ndarray, h: int) -> np.ndarray:
-    """(..., T, h * d) -> (..., h, T, d). Only the order of the axes changes; no number does."""
+    """Turn (..., T, h * d) into (..., h, T, d): another order of the axes, the same numbers."""
     return x.reshape(*x.shape[:-1], h, x.shape[-1] // h).swapaxes(-2, -3)
 
 
 def merge_heads(x: np.ndarray) -> np.ndarray:
-    """(..., h, T, d) -> (..., T, h * d), the inverse of split_heads: "Concat" in Fig. 2."""
+    """Turn (..., h, T, d) into (..., T, h * d), the inverse of split_heads: "Concat" in Fig. 2."""
     x = x.swapaxes(-2, -3)
     return x.reshape(*x.shape[:-2], x.shape[-2] * x.shape[-1])
 
 
 def make_attention(attention, h, d_k, d_v, rng):
-    """The paper's attention for None; a layer as it is; else a factory, called for this place."""
+    """Return the paper's attention for None, a layer as it is, else what the factory makes."""
     if attention is None:
         return ScaledDotProductAttention()
     if not isinstance(attention, Module) and callable(attention):

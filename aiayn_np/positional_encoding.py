@@ -24,7 +24,7 @@ class SinusoidalPositionalEncoding(Module):
         self.d_model, self.max_len = d_model, max_len
 
     def table(self, T: int, *, start: int = 0) -> np.ndarray:
-        """PE for positions start .. start + T, (T, d_model); an odd d_model ends with a sine."""
+        """Return PE (T, d_model) from position start on; an odd d_model ends with a sine."""
         check_positions(T, start, self.max_len)
         pos = np.arange(start, start + T)[:, None]                     # (T, 1)
         two_i = np.arange(0, self.d_model, 2)                          # (ceil(d_model / 2),)
@@ -62,7 +62,7 @@ class LearnedPositionalEncoding(Module):
         self.E = Parameter.normal(math.sqrt(1 / 2), (max_len, d_model), rng)
 
     def table(self, T: int, *, start: int = 0) -> np.ndarray:
-        """A copy of E for positions start .. start + T, (T, d_model)."""
+        """Return a copy of E for positions start .. start + T, (T, d_model)."""
         check_positions(T, start, self.max_len)
         return self.E.value[start : start + T].copy()
 

@@ -12,18 +12,18 @@ FEW = 256  # up to so many classes a product with one-hot rows is faster than np
 
 
 def row_sum(x: np.ndarray) -> np.ndarray:
-    """x.sum(axis=-1, keepdims=True): (..., n) -> (..., 1)."""
+    """Return x.sum(axis=-1, keepdims=True): (..., n) -> (..., 1)."""
     n = x.shape[-1]
     return (x.reshape(-1, n) @ np.ones(n, x.dtype)).reshape(*x.shape[:-1], 1)
 
 
 def row_mean(x: np.ndarray) -> np.ndarray:
-    """x.mean(axis=-1, keepdims=True): (..., n) -> (..., 1)."""
+    """Return x.mean(axis=-1, keepdims=True): (..., n) -> (..., 1)."""
     return row_sum(x) / x.shape[-1]
 
 
 def row_max(x: np.ndarray) -> np.ndarray:
-    """x.max(axis=-1, keepdims=True): (..., n) -> (..., 1)."""
+    """Return x.max(axis=-1, keepdims=True): (..., n) -> (..., 1)."""
     n = x.shape[-1]
     if n > SHORT:
         return x.max(axis=-1, keepdims=True)
@@ -44,7 +44,7 @@ def column_sum(x: np.ndarray) -> np.ndarray:
 
 
 def add_at(total: np.ndarray, ids: np.ndarray, rows: np.ndarray) -> None:
-    """np.add.at(total, ids, rows): total[ids[i]] += rows[i], for repeated ids too.
+    """Do np.add.at(total, ids, rows): total[ids[i]] += rows[i], for repeated ids too.
 
     total (V, d)   ids (n,)   rows (n, d).   Few classes take a product with the one-hot ids, where
     a number that is not finite would reach every class, because 0 * inf is nan. Many classes take

@@ -60,12 +60,12 @@ class Transformer(Module):
 
     @classmethod
     def base(cls, vocab_size=37000, *, rng, **options):
-        """The paper's base model (Table 3): N=6, d_model=512, d_ff=2048, h=8."""
+        """Return the paper's base model (Table 3): N=6, d_model=512, d_ff=2048, h=8."""
         return cls(vocab_size, rng=rng, **options)
 
     @classmethod
     def big(cls, vocab_size=37000, *, rng, **options):
-        """The paper's big model (Table 3): d_model=1024, d_ff=4096, h=16, P_drop=0.3."""
+        """Return the paper's big model (Table 3): d_model=1024, d_ff=4096, h=16, P_drop=0.3."""
         big = dict(d_model=1024, d_ff=4096, h=16, P_drop=0.3)
         return cls(vocab_size, rng=rng, **(big | options))
 
@@ -82,7 +82,7 @@ class Transformer(Module):
         return logits, Cache(**vars(encoded), **vars(decoded))
 
     def encode(self, src, *, rng=None):
-        """Source ids (B, T_src) -> memory (B, T_src, d_model), cache."""
+        """Turn source ids (B, T_src) into memory (B, T_src, d_model), cache."""
         src = check_ids("src", src, self.vocab_size, ndim=2)
         c = Cache()
         x, c.src_embedding = self.src_embedding.forward(src)           # (B, T_src, d_model)
@@ -93,7 +93,7 @@ class Transformer(Module):
         return memory, c
 
     def decode(self, tgt, memory, *, memory_allowed, rng=None):
-        """Target ids (B, T_tgt) and the memory -> logits (B, T_tgt, vocab_size), cache."""
+        """Turn target ids (B, T_tgt) and the memory into logits (B, T_tgt, vocab_size), cache."""
         tgt = check_ids("tgt", tgt, self.vocab_size, ndim=2)
         c = Cache()
         x, c.tgt_embedding = self.tgt_embedding.forward(tgt)           # (B, T_tgt, d_model)

@@ -30,7 +30,7 @@ SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[CUT]", "[MASK]"]
 
 
 def words():
-    """(English lines as lists of ids, the words)."""
+    """Return (English lines as lists of ids, the words)."""
     lines = [english.replace("-", " ").replace(",", "").split()
              for _, english in number_words().training]
     known = SPECIAL + sorted({word for line in lines for word in line})
@@ -39,7 +39,7 @@ def words():
 
 
 def learn(model, batch):
-    """Steps of Adam on (ids, targets) of `batch`."""
+    """Take steps of Adam on (ids, targets) of `batch`."""
     adam, criterion = Adam(model.parameters()), LabelSmoothedCrossEntropy(0.0)
     for _ in range(STEPS):
         ids, targets = batch()
@@ -52,7 +52,7 @@ def learn(model, batch):
 
 
 def make_gpt2(folder, lines, known, rng):
-    """A small GPT-2 that writes numbers."""
+    """Make a small GPT-2 that writes numbers."""
     made = GPT2.new(dict(vocab_size=len(known), n_layer=2, n_embd=64, n_head=4, n_positions=40,
                          resid_pdrop=0.0), rng)
 
@@ -65,7 +65,7 @@ def make_gpt2(folder, lines, known, rng):
 
 
 def make_bert(folder, lines, known, rng):
-    """A small BERT that guesses one masked word in five."""
+    """Make a small BERT that guesses one masked word in five."""
     made = Bert.new(dict(
         vocab_size=len(known), hidden_size=64, num_hidden_layers=2, num_attention_heads=4,
         intermediate_size=256, max_position_embeddings=40, hidden_dropout_prob=0.0,
@@ -82,7 +82,7 @@ def make_bert(folder, lines, known, rng):
 
 
 def make_marian(folder, work):
-    """The translator of the number words, exported."""
+    """Export the translator of the number words."""
     write_number_words(work / "numbers")
     files = dict(pairs=work / "numbers" / "training.tsv", source=None, target=None,
                  validation_pairs=work / "numbers" / "validation.tsv", validation_source=None,

@@ -28,7 +28,7 @@ WIDTH, HEIGHT, PAD = 2.3, 0.62, 0.04
 
 
 def rooms(root=ROOT):
-    """{room: set of rooms that it imports}; the files at the top of the package are "layers"."""
+    """Return {room: set of rooms that it imports}; files at the top of the package are "layers"."""
     folders = {path.name for path in root.iterdir() if (path / "__init__.py").exists()}
     graph: dict[str, set] = {}
     for module, imported in imports_of(root, "aiayn_np").items():
@@ -43,7 +43,7 @@ def rooms(root=ROOT):
 
 
 def heights(graph):
-    """{room: the length of the longest path of imports from it}"""
+    """Return {room: the length of the longest path of imports from it}."""
     known: dict[str, int] = {}
 
     def height(room):
@@ -57,7 +57,7 @@ def heights(graph):
 
 
 def direct(graph):
-    """The imports without those that other arrows imply: {room: set of rooms}."""
+    """Return the imports without those that other arrows imply: {room: set of rooms}."""
     def below(room):
         return set().union(*({name} | below(name) for name in graph[room]))
 

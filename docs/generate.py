@@ -77,7 +77,7 @@ def write(name, content):
 
 @functools.cache
 def lesson_pages(language="en"):
-    """{number: (stem, title)} of the lessons."""
+    """Return {number: (stem, title)} of the lessons."""
     pages = {}
     for path in sorted(NOTEBOOKS.glob("[0-9][0-9]_*.ipynb")):
         first = "".join(notebook(path.stem, language)["cells"][0]["source"])
@@ -86,14 +86,14 @@ def lesson_pages(language="en"):
 
 
 def notebook(stem, language):
-    """The notebook of a lesson; the Chinese one is made of its text and the English outputs."""
+    """Read the notebook of a lesson; the Chinese one has its text and the English outputs."""
     if language == "zh":
         return chinese.notebook_of(NOTEBOOKS / f"{stem}.py")
     return json.loads((NOTEBOOKS / f"{stem}.ipynb").read_text(encoding="utf-8"))
 
 
 def lessons():
-    """A page for each lesson, their list, and what can be downloaded; in each language."""
+    """Write a page for each lesson, their list, and the downloads; in each language."""
     for language, place in PLACES.items():
         folder, back, packed = NOTEBOOKS / place, "../" * bool(place), io.BytesIO()
         files = lesson_files(language=language)
@@ -115,7 +115,7 @@ def lessons():
 
 
 def lesson_page(ours, theirs, links, language="en"):
-    """The student edition with outputs again: what answers a prediction is shown by a click."""
+    """Give the student edition its outputs again; a click shows what answers a prediction."""
     place, back = PLACES[language], "../" * bool(PLACES[language])
     page, asked = dict(theirs, cells=[]), False
     outputs = {cell["id"]: cell["outputs"] for cell in ours["cells"] if "outputs" in cell}
@@ -138,7 +138,7 @@ def lesson_page(ours, theirs, links, language="en"):
 
 
 def frames(source, back):
-    """The live pages that a cell of a lesson links to: each is loaded when it is opened."""
+    """Return the live pages that a cell of a lesson links to; opening one loads it."""
     parts = []
     for label, page in LIVE_LINK.findall(source):
         if (DOCS / "live" / page.partition("#")[0]).is_file():
@@ -149,7 +149,7 @@ def frames(source, back):
 
 
 def downloads(stem, language="en"):
-    """The line of a lesson that leads to its two editions, and to its slides if they were made."""
+    """Return the line of a lesson that leads to its two editions and to its slides, if made."""
     place, (this, student, teacher, slides) = PLACES[language], SAYS[language]["lesson"]
     parts = [f"{{download}}`{student} </{OUT.name}/downloads/student/{place}{stem}.ipynb>`",
              f"{{download}}`{teacher} </{OUT.name}/downloads/{place}{stem}.ipynb>`"]
@@ -159,7 +159,7 @@ def downloads(stem, language="en"):
 
 
 def exercises():
-    """A page for each exercise as students get it, the hunt for bugs, and their list."""
+    """Write a page for each exercise as students get it, the hunt for bugs, and their list."""
     hunt = NOTEBOOKS / "exercises" / "find_the_bug.ipynb"
     for language, place in PLACES.items():
         names, (readme, this) = [], SAYS[language]["exercises"]
@@ -187,7 +187,7 @@ def toctree(names):
 
 
 def relinked(text, folder, back=""):
-    """A page with its links turned to the site's pages; other files become plain text.
+    """Turn the links of a page to the site's pages; other files become plain text.
 
     Blocks of code stay as they are.
 
@@ -221,7 +221,7 @@ def relinked(text, folder, back=""):
 
 
 def page_of(where, name):
-    """The page of the site that shows a file of the repository, or None."""
+    """Return the page of the site that shows a file of the repository, or None."""
     if name.startswith("notebooks/exercises/") and where.suffix == ".ipynb":
         return f"{'zh/' * (where.parent.name == 'zh')}exercises/{where.name}"
     if re.fullmatch(r"notebooks/(zh/\d\d_\w+\.md|\d\d_\w+\.ipynb)", name):     # a lesson
@@ -232,7 +232,7 @@ def page_of(where, name):
 
 
 def table_rows(path, heading):
-    """The rows of the first table under a heading of a page, as lists of cells without links."""
+    """Return the first table under a heading of a page: rows of cells without links."""
     text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", path.read_text(encoding="utf-8"))
     table = re.search(r"^\|---.*\n((?:\|.*\n)*)", text.split(heading)[1], re.MULTILINE)[1]
     return [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
@@ -240,13 +240,13 @@ def table_rows(path, heading):
 
 
 def paper():
-    """{name of a class: its row of the table from the paper to its tests}."""
+    """Return {name of a class: its row of the table from the paper to its tests}."""
     rows = table_rows(ROOT / "tests" / "README.md", "## From the paper to its tests")
     return {row[3].strip("`"): row for row in rows}
 
 
 def tests():
-    """The files of tests to which the pages of the paper lead, as they are."""
+    """Copy the files of tests to which the pages of the paper lead, as they are."""
     for name in {name for row in paper().values() for name in re.findall(r"test_\w+\.py", row[4])}:
         (path,) = (ROOT / "tests").rglob(name)
         where = path.relative_to(ROOT).as_posix()

@@ -26,7 +26,7 @@ PART = re.compile("|".join(sorted(PARTS, key=len, reverse=True)))
 
 
 def spelled(number):
-    """A number as (German with its parts written apart, English).
+    """Return a number as (German with its parts written apart, English).
 
     num2words 0.5 spells 101 000 with "einstausend". Right German is "eintausend".
     """
@@ -40,7 +40,7 @@ def spelled(number):
 
 
 def apart(word):
-    """The parts of a German number, with spaces: siebenundzwanzig, sieben und zwanzig.
+    """Put spaces between the parts of a German number: siebenundzwanzig, sieben und zwanzig.
 
     >>> apart("einhundertsiebenundzwanzig")
     'ein hundert sieben und zwanzig'
@@ -52,7 +52,7 @@ def apart(word):
 
 
 def chosen():
-    """The numbers of the file, in its order. A digest draws them, the same on every machine.
+    """Return the numbers of the file, which a digest draws, the same on every machine.
 
     All numbers below 1000 are there. Of the others there are, for each set of places with a zero,
     PER_SHAPE numbers, or all if there are fewer. If they were drawn evenly, only one in a hundred
@@ -69,7 +69,7 @@ def chosen():
 
 
 def content():
-    """The text of the file: German, tab, English, tab, digits."""
+    """Return the text of the file: German, tab, English, tab, digits."""
     return "".join("\t".join((*spelled(n), str(n))) + "\n" for n in chosen())
 
 

@@ -7,7 +7,7 @@ from aiayn_course.lab.zoo import BUGS
 
 
 def page(table):
-    """All bugs in a table, then a section for each: what is wrong, and how its lines differ.
+    """Write all bugs in a table, then a section for each: what is wrong, and how its lines differ.
 
     table : the rows of zoo_training.md
     """

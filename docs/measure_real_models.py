@@ -60,7 +60,7 @@ TOKENS, ROUNDS = 40, 7
 
 
 def differences(family):
-    """(largest relative difference of logits, of gradients) over five random models."""
+    """Return (largest relative difference of logits, of gradients) over five random models."""
     worst = np.zeros(2)
     for seed in range(5):
         with tempfile.TemporaryDirectory() as folder:
@@ -83,7 +83,7 @@ def differences(family):
 
 
 def speeds(family):
-    """(tokens in a second of the processor, of the clock), here and in transformers."""
+    """Return (tokens in a second of the processor, of the clock), here and in transformers."""
     import torch
 
     torch.set_num_threads(1)
@@ -144,8 +144,8 @@ print(max(peaks) - base, status("VmHWM") - whole, seconds)
 
 
 def loading(family, **options):
-    """(bytes of a file, memory at most by them, with the mapped file, seconds) of loading it in a
-    fresh process; Linux. The memory is what the process holds more than after a bare import."""
+    """Load a file in a fresh process of Linux, and return (its bytes, memory at most by them, the
+    same with the mapped file, seconds). The memory is that beyond a bare import."""
     with tempfile.TemporaryDirectory() as folder:
         make(family, folder, dtype="float32", **options)
         size = (Path(folder) / "model.safetensors").stat().st_size
@@ -156,7 +156,7 @@ def loading(family, **options):
 
 
 def exported(run_folder):
-    """What a training on text has become as a Marian model, in transformers: a dict of figures.
+    """Return figures of a training on text as a Marian model, which transformers has opened.
 
     Our model is compared with Marian's eps and, in the figures named "own", with its own: the
     largest difference of a logit on the references of the validation set, and how many of its
@@ -186,7 +186,7 @@ def exported(run_folder):
 
 
 def opened_there(run, place):
-    """(tokenizer, model of transformers, what the export says and whether it is read to the bit)"""
+    """Return (tokenizer, model of transformers, what the export says, is it read to the bit)."""
     from transformers import MarianMTModel, MarianTokenizer
 
     lines = export_marian(run.trained(), run.task, place)
@@ -197,7 +197,7 @@ def opened_there(run, place):
 
 
 def compared(run, ours, theirs, src, tgt):
-    """(largest difference of a logit, our greedy tokens, theirs) for a batch of sources."""
+    """Return (largest difference of a logit, our greedy tokens, theirs) for a batch of sources."""
     import torch
 
     pad, eos = run.task.pad, run.task.eos
@@ -213,18 +213,18 @@ def compared(run, ours, theirs, src, tgt):
 
 
 def trimmed(ids, eos):
-    """Ids up to the first eos."""
+    """Return ids up to the first eos."""
     return ids[: ids.index(eos)] if eos in ids else ids
 
 
 def table(family):
-    """A line of the table."""
+    """Return a line of the table."""
     logits, gradients = differences(family)
     return f"logits {logits:.0e}  gradients {gradients:.0e}  {speed(family)}"
 
 
 def speed(family):
-    """The speeds in a line."""
+    """Write the speeds in a line."""
     (cpu, wall), (their_cpu, their_wall) = speeds(family)
     return (f"tokens in a second of the processor: {cpu:.1f} here, {their_cpu:.1f} transformers,"
             f" ratio {cpu / their_cpu:.2f}; of the clock: {wall:.1f}, {their_wall:.1f}, ratio"
@@ -232,7 +232,7 @@ def speed(family):
 
 
 def loaded_in(family):
-    """The cost of loading the usual size in a line."""
+    """Write the cost of loading the usual size in a line."""
     size, ratio, mapped, seconds = loading(family, **USUAL[family])
     return (f"{size / 1e6:.0f} MB, at most {ratio:.2f} times as much memory, {mapped:.2f} times"
             f" with the mapped file, {seconds:.1f} s")

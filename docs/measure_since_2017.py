@@ -101,7 +101,7 @@ def trained(model, steps, batch_of, criterion, score, seed):
 
 
 def on_words(options, seed, steps):
-    """(a model that was trained on the text, windows that are held back, its two scores)"""
+    """Return (a model trained on the text, windows that are held back, its two scores)."""
     text = read_words(None)
     cut, vocabulary = len(training_part(text)), Characters(text)
     training = Windows(vocabulary.encode(text[:cut]), T, ROWS["words"])
@@ -117,7 +117,7 @@ def on_words(options, seed, steps):
 
 
 def words(options, seed, steps):
-    """Nats per character of the text that is held back."""
+    """Return the nats per character of the text that is held back."""
     model, held_out, (before, after) = on_words(options, seed, steps)
     kept, ids = GrowingText(model), held_out.batch(1)[0][:1]
     kept.next_logits(ids)
@@ -128,7 +128,7 @@ def words(options, seed, steps):
 
 
 def copies(lengths, rng):
-    """(ids, targets) of symbols, SEP, the same symbols and END; only the second part counts."""
+    """Draw (ids, targets) of symbols, SEP, the same symbols and END; the second part counts."""
     most = max(lengths)
     rows = np.full((len(lengths), 2 * most + 2), PAD)
     targets = rows.copy()
@@ -140,7 +140,7 @@ def copies(lengths, rng):
 
 
 def copy(options, seed, steps):
-    """Share of sequences that are written once more without a mistake, by their length."""
+    """Return the share of sequences that are copied without a mistake, by their length."""
     tests = {n: copies([n] * 100, np.random.default_rng(n)) for n in range(1, LONGEST + 1)}
 
     def right(model, n):
@@ -160,7 +160,7 @@ def copy(options, seed, steps):
 
 
 def measured(seeds, steps, out):
-    """{task: {setting: [result of each seed]}}; written to `out` as they come."""
+    """Return {task: {setting: [result of each seed]}}, written to `out` as they come."""
     found = {task: {name: [] for name in SETTINGS} for task in ("words", "copy")}
     for seed in range(seeds):
         started = time.process_time()

@@ -46,12 +46,12 @@ class Search(SearchEnglish):
 
 
 def language_of(page):
-    """The language of a page of the site, "zh" or "en"."""
+    """Return the language of a page of the site, "zh" or "en"."""
     return "zh" if PLACE.search(page) else "en"
 
 
 def twin(name, pages):
-    """The name of the same page in the other language, or of its first page."""
+    """Return the name of the same page in the other language, or of its first page."""
     place, page = ("pages/", name[6:]) if name.startswith("pages/") else ("", name)
     if language_of(name) == "zh":
         page = PLACE.sub(lambda found: found[1] or "", page, count=1)
@@ -62,7 +62,7 @@ def twin(name, pages):
 
 
 def menu(tree, chinese):
-    """The chapters of the menu whose captions are in one language."""
+    """Return the chapters of the menu whose captions are in one language."""
     chapters = re.split(r'(?=<p class="caption")', tree)
     return "".join(part for part in chapters if bool(CAPTION.search(part)) == chinese)
 
@@ -87,7 +87,7 @@ def speak(app, page, template, context, doctree):
 
 
 def search_page(app):
-    """A search page in Chinese. The script of Sphinx wants it at the root of the site."""
+    """Write a search page in Chinese. The script of Sphinx wants it at the root of the site."""
     yield "search_zh", {}, "search.html"
 
 

@@ -15,7 +15,7 @@ import aiayn_np
 
 
 def turn_links(app, docname, source):
-    """Links of a page of docs, which lead to files of the repository, lead to the site's pages."""
+    """Turn links of a page of docs, which lead to files of the repository, to the site's pages."""
     if not docname.startswith(f"{OUT.name}/"):                         # there generate.py did it
         back = "../" * docname.count("/") + f"{OUT.name}/"
         source[0] = relinked(source[0], (DOCS / docname).parent, back)
@@ -41,13 +41,13 @@ class Layer(SphinxDirective):
 
 
 def code(source):
-    """A block of Python."""
+    """Return a block of Python."""
     text = textwrap.dedent(source).rstrip()
     return nodes.literal_block(text, text, language="python")
 
 
 def proof(name, language):
-    """The line under the title: reference, tests, lessons and exercises of a class, with links."""
+    """Return the line under the title: reference, tests, lessons and exercises of a class."""
     says, rows, titles = SAYS[language], paper(), lesson_pages(language)
     thing, place = getattr(aiayn_np, name, None), f"{OUT.name}/{PLACES[language]}"
     file = "/".join(thing.__module__.split(".")) + ".py" if thing else ""
@@ -69,7 +69,7 @@ MARKUP = re.compile(r"(?<=\w)_(?!\w)|(?<![\w*])\*(?=\w)(?![^*]*\w\*)|\|")  # in 
 
 
 def columns(app, what, name, thing, options, lines):
-    """Formulas and shapes of a docstring stand as they are, in the type of code."""
+    """Show formulas and shapes of a docstring as they are, in the type of code."""
     text = "\n".join(lines)
     if not re.search(r"^-{4,}$", text, re.MULTILINE):                  # else it is numpydoc's
         parts = re.split(r"\n(?:[ \t]*\n)+", text.strip("\n"))
@@ -79,12 +79,12 @@ def columns(app, what, name, thing, options, lines):
 
 
 def signature(app, what, name, thing, options, arguments, returned):
-    """The signature as Python knows it: numpydoc takes a formula for one."""
+    """Give the signature as Python knows it: numpydoc takes a formula for one."""
     return arguments and (arguments, returned)
 
 
 def made(app, error):
-    """Slides and live pages as they are, where they were made."""
+    """Copy slides and live pages as they are, where they were made."""
     for folder in ("slides", "live"):
         if (DOCS / folder).is_dir() and app.builder.format == "html":
             shutil.copytree(DOCS / folder, Path(app.outdir) / folder, dirs_exist_ok=True)

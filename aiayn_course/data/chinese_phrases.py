@@ -49,7 +49,7 @@ def chinese_number(n: int) -> str:
 
 
 def below_ten_thousand(n):
-    """Four places: 零 stands once for zeros between digits, and never at the end."""
+    """Write four places of a number; 零 stands once for zeros between digits, never at the end."""
     words, waiting = "", False
     for place, unit in ((1000, "千"), (100, "百"), (10, "十"), (1, "")):
         digit = n // place % 10

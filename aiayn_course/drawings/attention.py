@@ -44,7 +44,7 @@ def numbers(array):
 
 
 def attention_shapes(steps: int = 3) -> "Figure":
-    """Q, K, V and their products: every matrix with its shape and its numbers, one row framed.
+    """Draw Q, K, V and their products: every matrix with its shape and numbers, one row framed.
 
     steps : how many are drawn: the scores, the weights, the output
     """
@@ -151,7 +151,7 @@ def draw_both_ways(ax, x, low, high, backward):
 
 
 def figure_2(*halves: str, shapes: bool = False) -> "Figure":
-    """Figure 2 of the paper: scaled dot-product attention, and the heads around it.
+    """Draw Figure 2 of the paper: scaled dot-product attention, and the heads around it.
 
     halves : "left", "right"; both without it
     shapes : light what the right half adds to the left one, and write the shapes beside it

@@ -10,7 +10,7 @@ ASKING = SENTENCE[1:]
 
 
 def example():
-    """Q (3, 5), K (4, 5) and V (4, 2) of SENTENCE, so that the weights are simple fractions.
+    """Return Q (3, 5), K (4, 5) and V (4, 2) of SENTENCE, whose weights are simple fractions.
 
     All four sizes differ, and K is not symmetric, so that a forgotten transpose shows. The queries
     are those of ASKING. Features of a key: it can do things; it is an article; it is an action; it

@@ -32,7 +32,7 @@ HEADS = (BLUE, ORANGE)
 
 
 def heads_split(*, wrong: bool = False, merged: bool = True) -> "Figure":
-    """Splitting (T, d_model) into h = 2 heads of (T, d_k), in colours, with every number.
+    """Draw how (T, d_model) is split into h = 2 heads of (T, d_k), in colours, with every number.
 
     wrong : the mistake instead, a reshape to (h, T, d_k) at once
     merged : whether the way back is drawn, too
@@ -88,7 +88,7 @@ def masks_combined(*, masks: bool = True, shift: bool = True) -> "Figure":
 
 
 def draw_masks(ax, y):
-    """Three masks of the decoder's input, in a row; y is the upper edge of their cells."""
+    """Draw three masks of the decoder's input in a row; y is the upper edge of their cells."""
     ids = np.array([[1, 2, 3, 4, 5, 0]])
     future, padding = causal(len(READ)), not_padding(ids)[0, 0]            # (T, T), (1, T)
     masks = {
@@ -115,7 +115,7 @@ SIDE = 0.32
 
 
 def hatch(ax, x, y, forbidden):
-    """Hatched cells of a grid at (x, y), as in the maps: may not be looked at."""
+    """Hatch those cells of a grid at (x, y) that may not be looked at, as the maps do."""
     from matplotlib.patches import Rectangle
 
     for i, j in zip(*np.nonzero(forbidden)):
@@ -124,7 +124,7 @@ def hatch(ax, x, y, forbidden):
 
 
 def draw_shift(ax):
-    """What the decoder reads, and what it has to write at each place."""
+    """Draw the tokens that the decoder reads, and those that it has to write at each place."""
     word(ax, 2.3, 1.35, "tgt_in: the decoder reads", size=SMALL, align="right")
     word(ax, 2.3, 0.55, "tgt_out: it has to write", size=SMALL, align="right")
     for i, (read, written) in enumerate(zip(READ, WRITTEN)):

@@ -37,7 +37,7 @@ WIDTH = 1.3
 
 
 def figure_1(*lit: str) -> "Figure":
-    """Figure 1 of the paper; the parts whose names contain one of `lit` are lit.
+    """Draw Figure 1 of the paper; the parts whose names contain one of `lit` are lit.
 
     lit : parts of names, such as "attention", "encoder" or "add_norm"; "positions" are the two
         sums, "tgt_positions" the one of the target, and "memory" the arrow between the stacks
@@ -69,7 +69,7 @@ def draw_model(ax, lit):
 
 def model_shapes(model: Transformer | None = None, src: np.ndarray | None = None,
                  tgt_in: np.ndarray | None = None) -> "Figure":
-    """Figure 1 with the shape of every output, the maps, and the bytes that backward needs.
+    """Draw Figure 1 with the shape of every output, the maps, and the bytes that backward needs.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def kilobytes(arrays):
 
 
 def kept(cache):
-    """{box: {path: array}} of what a forward of the model keeps, each array once.
+    """Return {box: {path: array}} of the arrays that a forward keeps, each array once.
 
     A box stands for the first layer of its stack; what the others keep has a name of its own.
     """
@@ -161,7 +161,7 @@ def draw_ways(ax):
 
 
 def norm_places() -> "Figure":
-    """Post-norm, as in the paper, beside pre-norm: where the layer norm stands."""
+    """Draw where the layer norm stands: post-norm, as in the paper, beside pre-norm."""
     fig, ax = canvas(6.6, 4.3)
     for x, title, formula in ((1.8, "post-norm (the paper)", "LayerNorm(x + Sublayer(x))"),
                               (4.9, "pre-norm", "x + Sublayer(LayerNorm(x))")):

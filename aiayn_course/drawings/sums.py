@@ -63,7 +63,7 @@ COLORS = (BLUE, ORANGE, GREEN, PINK, RED, GREY)
 
 
 def norm_axes() -> "Figure":
-    """What layer norm and batch norm average over, in a batch of two sentences."""
+    """Draw the numbers over which layer norm and batch norm average in a batch of two sentences."""
     fig, ax = canvas(8.2, 4.9)
     draw_batch(ax, 0.95, "layer norm", lambda n, i, j: tint(COLORS[(i + 4 * n) % 6], 0.3 + 0.3 * n))
     draw_batch(ax, 5.0, "batch norm", lambda n, i, j: tint(COLORS[j], 0.3))
@@ -74,7 +74,7 @@ def norm_axes() -> "Figure":
 
 
 def draw_batch(ax, x, title, fill):
-    """Two sentences, a row for each token, a column for each of six features.
+    """Draw two sentences, a row for each token and a column for each of six features.
 
     fill : the colour of (sentence, token, feature)
     """

@@ -19,7 +19,7 @@ ENCODER, DECODER = 1.75 + SHIFT, 4.45 + SHIFT
 
 
 def model_gradients() -> "Figure":
-    """Figure 1 on the way back: red arrows are gradients, and E gets three of them.
+    """Draw Figure 1 on the way back: red arrows are gradients, and E gets three of them.
 
     Beside each box stand the parameters whose gradients it adds to.
     """

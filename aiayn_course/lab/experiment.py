@@ -39,12 +39,12 @@ class Result:
 
     @property
     def finding(self) -> str:
-        """One sentence with the numbers that were measured."""
+        """Return one sentence with the numbers that were measured."""
         raise NotImplementedError
 
     @property
     def verdict(self) -> str:
-        """AGREES, IN_PART, DISAGREES or NOT_HERE; the numbers decide."""
+        """Return AGREES, IN_PART, DISAGREES or NOT_HERE; the numbers decide."""
         raise NotImplementedError
 
     def draw(self, *axes: Any) -> None:

@@ -62,7 +62,7 @@ def page(experiments: Iterable[Experiment], folder: str | Path) -> str:
 
 
 def made(folder):
-    """On what machine and in what time the numbers were made, as `note_machine` noted it."""
+    """Say on what machine and in what time the numbers were made, as `note_machine` noted it."""
     about = json.loads((Path(folder) / "about.json").read_text(encoding="utf-8"))
     return (f"{about['figures']} of the figures were last made together in"
             f" {about['seconds'] / 60:.0f} minutes, with Python"

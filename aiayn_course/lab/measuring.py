@@ -37,7 +37,7 @@ def seconds(functions: Sequence[Callable[[], object]], repeats: int = 7,
 
 
 def step_of(layer: Module, inputs: Sequence[np.ndarray], grad: np.ndarray) -> Callable[[], None]:
-    """Forward and backward of a layer, as a function without arguments."""
+    """Return forward and backward of a layer as one function without arguments."""
     def step():
         _, cache = layer.forward(*inputs)
         layer.backward(grad, cache)

@@ -12,7 +12,7 @@ MOST_ALPHA = 100  # above it the penalty of a long sequence overflows
 
 
 def length_penalty(length, alpha):
-    """((5 + length) / 6)^alpha, the divisor of a log-probability; Wu et al. (2016), Eq. 14.
+    """Return ((5 + length) / 6)^alpha, the divisor of a log-probability; Wu et al. (2016), Eq. 14.
 
     Every token makes a sequence less probable, so short ones win without it (alpha = 0).
     """
@@ -80,7 +80,7 @@ class Search:
         self.best_length = np.zeros(len(src), dtype=int)       # (B,)
 
     def step(self):
-        """One more token for every beginning."""
+        """Write one more token for every beginning."""
         n, width = self.log_P.shape
         log_p = log_softmax(self.decoding.next_logits(self.tokens[:, :, -1].ravel()))
         V = log_p.shape[-1]

@@ -9,7 +9,7 @@ SOURCE = ("src_embedding", "encoder")  # the side of a Transformer that is compu
 
 
 def may_keep(model: Any, keep: bool | None) -> bool:
-    """Whether decoding keeps keys and values: as `keep` says, or for None where that is right.
+    """Tell whether decoding keeps keys and values: as `keep` says, or for None where it is right.
 
     Raises ValueError for keep=True where it would be wrong, TypeError for another `keep`.
     """
@@ -39,7 +39,7 @@ def not_position_wise(model: Any) -> list[str]:
 
 
 def known(path, layer):
-    """Whether the KV cache may run a layer on one position at a time."""
+    """Tell whether the KV cache may run a layer on one position at a time."""
     if "forward" in getattr(layer, "__dict__", ()):
         return False
     own = vars(type(layer))

@@ -113,14 +113,14 @@ class GrowingText(WholeText):
 
 
 def log_sum_exp(x):
-    """log sum_v exp(x_v) of one row (V,)"""
+    """Return log sum_v exp(x_v) of one row (V,)."""
     top = x.max()
     return float(np.log(np.exp(x - top).sum()) + top)
 
 
 def perplexity(model: LanguageModel, ids: np.ndarray, *, longest: int = 1024,
                watch: Callable = iter) -> tuple[float, int]:
-    """Perplexity of a text, ids (T,): (exp of the mean -log P of its tokens, their number).
+    """Return the perplexity of a text, ids (T,), and the number of its tokens.
 
     The first token is not counted, because nothing predicts it. A text longer than the model has
     positions, or than `longest`, is cut into pieces; each begins with the last token of the one

@@ -69,7 +69,7 @@ class RecomputingDecoder:
             self.select_memory(rows)
 
     def select_memory(self, rows: np.ndarray) -> None:
-        """The same for the arrays that belong to the sources."""
+        """Do the same for the arrays that belong to the sources."""
         self.src, self.memory = self.src[rows], self.memory[rows]
         self.memory_allowed = self.memory_allowed[rows]
 

@@ -82,7 +82,7 @@ class Link:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of the tensor."""
+        """Return the shape of the tensor."""
         return self.form.theirs([np.empty(p.value.shape, bool) for p in self.parameters]).shape
 
     def tensor(self) -> np.ndarray:

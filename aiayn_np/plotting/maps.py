@@ -6,7 +6,7 @@ from ..module import Cache, leaves
 
 
 def attention_maps(cache: Cache) -> dict[str, np.ndarray]:
-    """Ordered dict of every attention map in a cache: dotted name -> (B, h, T_q, T_k).
+    """Return every attention map in a cache, in order: dotted name -> (B, h, T_q, T_k).
 
     The name is the path of the array, e.g. ``decoder.layers.1.cross_attention.attention.weights``.
     An attention that does not keep its map has none.
@@ -16,7 +16,7 @@ def attention_maps(cache: Cache) -> dict[str, np.ndarray]:
 
 
 def attention_masks(cache: Cache) -> dict[str, np.ndarray]:
-    """Under the same names, which cells were allowed: bool (B, h, T_q, T_k)."""
+    """Return under the same names which cells were allowed: bool (B, h, T_q, T_k)."""
     arrays = dict(leaves(cache, np.ndarray))
     masks = {}
     for name, weights in attention_maps(cache).items():

@@ -47,7 +47,7 @@ class Batches:
         return ends
 
     def rows(self, epoch: int) -> list[np.ndarray]:
-        """For each batch of an epoch (1, 2, ...) the indices of its pairs."""
+        """Return the indices of the pairs in each batch of an epoch (1, 2, ...)."""
         rng = np.random.default_rng([self.seed, epoch])
         shorter = self.shorter + SHUFFLED * rng.random(len(self.pairs))
         batches = np.split(np.lexsort((shorter, self.longer)), self.ends)

@@ -30,7 +30,7 @@ class Score:
 
 def bleu(translations: Iterable[str], references: Iterable[str], *,
          tokenize: str = "13a") -> Score:
-    """BLEU of translations, one reference for each.
+    """Return BLEU of translations, with one reference for each.
 
     For runs of 1, 2, 3 and 4 words, count over the whole corpus which share of them the references
     contain too. BLEU is the geometric mean of the four shares, times a penalty if the translations
@@ -50,7 +50,7 @@ def bleu(translations: Iterable[str], references: Iterable[str], *,
 
 
 def as_many(translations, references):
-    """Both as lists of one length, at least 1."""
+    """Return both as lists of one length, at least 1."""
     translations, references = list(translations), list(references)
     if len(translations) != len(references):
         raise ValueError("translations and references must be as many, got"

@@ -31,7 +31,7 @@ class TextProgress:
 
     @property
     def measured(self) -> bool:
-        """Whether the model was validated after this step."""
+        """Tell whether the model was validated after this step."""
         return self.validation_loss is not None
 
     def told(self) -> str:
@@ -65,7 +65,7 @@ class WordsProgress:
 
     @property
     def measured(self) -> bool:
-        """Whether the model was validated after this step."""
+        """Tell whether the model was validated after this step."""
         return self.validation is not None
 
     def told(self) -> str:
@@ -77,7 +77,7 @@ class WordsProgress:
 
 
 def loss_on(model: Any, batches: Batches | Windows, ranks: Alone = ALONE) -> float:
-    """Cross-entropy without smoothing per target token, over all batches of an epoch.
+    """Return the cross-entropy per target token, without smoothing, over all batches of an epoch.
 
     Each of the ranks computes some of the batches.
     """

@@ -36,7 +36,7 @@ def decoded(line: bytes, path: str | Path, number: int) -> str:
 
 
 def read_bytes(path):
-    """All bytes of a file, unpacked if its name ends with .gz; a device could have no end."""
+    """Read all bytes of a file, unpacked if its name ends with .gz; a device could have no end."""
     if path.exists() and not (path.is_file() or path.is_dir()):
         raise ValueError(f"a text must be a regular file, got {path}")
     if path.suffix.lower() != ".gz":

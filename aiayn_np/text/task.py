@@ -24,7 +24,7 @@ class TextTask:
         self.pad, self.bos, self.eos = vocabulary.pad, vocabulary.bos, vocabulary.eos
 
     def source(self, text: str) -> np.ndarray:
-        """Source ids (1, T) of a line; ValueError for an empty one."""
+        """Return source ids (1, T) of a line; ValueError for an empty one."""
         (ids,) = self.vocabulary.encode([text])
         if len(ids) == 1:
             raise ValueError(f"a sentence must hold at least one word, got {text!r}")

@@ -159,7 +159,7 @@ class Windows:
 
     @property
     def per_epoch(self) -> int:
-        """The number of batches."""
+        """Return the number of batches."""
         return -(-len(self.starts) // self.rows)
 
     def batch(self, step: int) -> tuple[np.ndarray, np.ndarray]:

@@ -70,7 +70,7 @@ class Task:
         self.vocab_size = FIRST_SYMBOL + symbols
 
     def target(self, sequence: np.ndarray) -> np.ndarray:
-        """The answer to a sequence, both arrays of ids."""
+        """Return the answer to a sequence, both arrays of ids."""
         raise NotImplementedError(f"{type(self).__name__} has no target")
 
     def batch(self, n: int, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
@@ -84,26 +84,26 @@ class Task:
         return self.examples_of(rows)
 
     def validation(self, n: int) -> tuple[np.ndarray, ...]:
-        """The first n validation examples, all different; fewer where the task has fewer."""
+        """Return the first n validation examples, all different; fewer where the task has fewer."""
         return self._held_out(n, VALIDATION)
 
     def test(self, n: int) -> tuple[np.ndarray, ...]:
-        """The first n test examples, all different; fewer where the task has fewer."""
+        """Return the first n test examples, all different; fewer where the task has fewer."""
         return self._held_out(n, TEST)
 
     def tokens(self, ids: Iterable[int]) -> list[str]:
-        """Names of ids: the symbols are "0", "1", ..."""
+        """Return the names of ids: the symbols are "0", "1", ..."""
         special = {PAD: "<pad>", BOS: "<bos>", EOS: "<eos>"}
         return [special.get(int(i), str(int(i) - FIRST_SYMBOL)) for i in ids]
 
     def text(self, ids: Iterable[int]) -> str:
-        """The symbols of one row of ids up to its end, as text: "3 1 4"."""
+        """Return the symbols of one row of ids up to its end, as text: "3 1 4"."""
         ids = list(ids)
         ids = ids[: ids.index(EOS)] if EOS in ids else ids
         return " ".join(self.tokens(i for i in ids if i != PAD))
 
     def source(self, text: str) -> np.ndarray:
-        """Source ids (1, T) of a text of symbols such as "3 1 4"; ValueError for an unknown one."""
+        """Return source ids (1, T) of a text of symbols, "3 1 4"; ValueError for an unknown one."""
         known = {str(i): i + FIRST_SYMBOL for i in range(self.symbols)}
         words = text.split()
         if not words:
@@ -116,7 +116,7 @@ class Task:
         return np.array([[known[word] for word in words] + [EOS]])
 
     def longest(self, src: np.ndarray) -> np.ndarray:
-        """The first of the longest sources in a batch, (1, T)."""
+        """Return the first of the longest sources in a batch, (1, T)."""
         return src[[(src != self.pad).sum(axis=1).argmax()]]
 
     def _held_out(self, n, split):
@@ -130,7 +130,7 @@ class Task:
         return self.examples_of(found)
 
     def examples_of(self, sequences: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
-        """ids (src, tgt_in, tgt_out) for sequences of symbols, each an array of their ids."""
+        """Return ids (src, tgt_in, tgt_out) for sequences of symbols, which are arrays of ids."""
         answers = [self.target(s) for s in sequences]
         src = padded([[*s, EOS] for s in sequences])
         tgt_in = padded([[BOS, *a] for a in answers])
@@ -139,7 +139,7 @@ class Task:
 
 
 def padded(rows: Sequence[Sequence[int]], pad: int = PAD) -> np.ndarray:
-    """Lists of ids of different lengths as one array (n, longest), filled up with `pad`."""
+    """Return lists of ids of different lengths as one array (n, longest), filled up with `pad`."""
     ids = np.full((len(rows), max(map(len, rows), default=1)), pad)
     for i, row in enumerate(rows):
         ids[i, : len(row)] = row

@@ -14,7 +14,7 @@ MIDDLE = 3.75  # the fit below is in t = (z - 3.75) / (z + 3.75): few terms are 
 
 
 def fit_erf(degree=20):
-    """Chebyshev coefficients in t of (1 + 2z) exp(z^2) (1 - erf(z)) for 0 <= z <= 6.
+    """Return Chebyshev coefficients in t of (1 + 2z) exp(z^2) (1 - erf(z)) for 0 <= z <= 6.
 
     Shepherd and Laframboise (1981) use this form; the values are those of Python's `math.erfc`.
     """
@@ -29,7 +29,7 @@ ERF = fit_erf()
 
 
 def erf(x):
-    """The error function 2 / sqrt(pi) * integral of exp(-t^2) from 0 to x, to about 1e-16.
+    """Return 2 / sqrt(pi) * integral of exp(-t^2) from 0 to x, the error function, to about 1e-16.
 
     NumPy has no erf. Every step here is analytic, so the gradient check can differentiate it.
     """
@@ -43,7 +43,7 @@ def erf(x):
 
 
 def clenshaw(t, coefficients):
-    """The sum of c_k T_k(t) with the Chebyshev polynomials T_k."""
+    """Return the sum of c_k T_k(t) with the Chebyshev polynomials T_k."""
     two_t = 2 * t
     b_1 = b_2 = np.zeros_like(t)
     for c in reversed(coefficients[1:]):

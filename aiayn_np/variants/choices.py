@@ -31,7 +31,7 @@ CHOICES: dict[str, dict[str, dict]] = {
 
 
 def keywords(chosen: dict[str, str]) -> dict:
-    """Keywords of Transformer for {option: name}."""
+    """Return keywords of Transformer for {option: name}."""
     result: dict = {}
     for option, name in chosen.items():
         result |= CHOICES[option][name]

@@ -31,7 +31,7 @@ class Convolution1D(Module):
         self.b = Parameter(np.zeros(d_out))
 
     def padding(self, k: int) -> tuple[int, int]:
-        """How many zeros are put before and behind the sequence."""
+        """Return how many zeros are put before and behind the sequence."""
         check_odd(k)
         return k // 2, k // 2
 
@@ -72,6 +72,6 @@ class CausalConvolution1D(Convolution1D):
 
 
 def check_odd(k):
-    """The window must have a middle."""
+    """Check that the window has a middle."""
     if k % 2 == 0:
         raise ValueError(f"k must be odd, got k={k}")

@@ -70,7 +70,7 @@ class SinusoidsInHalves(SinusoidalPositionalEncoding):
     position_wise = True
 
     def table(self, T: int, *, start: int = 0) -> np.ndarray:
-        """PE for positions start .. start + T, (T, d_model); an odd d_model has one more sine."""
+        """Return PE (T, d_model) from position start on; an odd d_model has one more sine."""
         PE = super().table(T, start=start)
         return np.concatenate([PE[:, 0::2], PE[:, 1::2]], axis=1)
 

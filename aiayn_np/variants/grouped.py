@@ -11,12 +11,12 @@ from ..multi_head import MultiHeadAttention, merge_heads, split_heads
 
 
 def repeat_heads(x: np.ndarray, g: int) -> np.ndarray:
-    """(..., h_kv, T, d) -> (..., h_kv g, T, d): head j becomes heads j g ... (j + 1) g - 1."""
+    """Turn (..., h_kv, T, d) into (..., h_kv g, T, d): head j becomes j g ... (j + 1) g - 1."""
     return x if g == 1 else np.repeat(x, g, axis=-3)
 
 
 def sum_heads(grad: np.ndarray, g: int) -> np.ndarray:
-    """(..., h_kv g, T, d) -> (..., h_kv, T, d): the backward of repeat_heads."""
+    """Turn (..., h_kv g, T, d) into (..., h_kv, T, d): the backward of repeat_heads."""
     if g == 1:
         return grad
     *lead, h, T, d = grad.shape

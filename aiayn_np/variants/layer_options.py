@@ -18,7 +18,7 @@ Mod = TypeVar("Mod", bound=Module)
 
 def layer_factory(layer: Callable[..., Module] = EncoderLayer, *, bias: bool = False,
                   activation: Callable[[], Module] | None = None) -> Callable[..., Module]:
-    """A factory with the signature of `layer`, for `encoder_layer=`, `decoder_layer=`, `layer=`.
+    """Return a factory called as `layer`, for `encoder_layer=`, `decoder_layer=`, `layer=`.
 
     Parameters
     ----------

@@ -71,7 +71,7 @@ class LocalAttention(ScaledDotProductAttention):
 
 
 def local_attention(radius: int) -> Callable[..., LocalAttention]:
-    """A factory for the self-attention places of a model: attention(h, d_k, d_v, rng)."""
+    """Return a factory for the self-attention places of a model: attention(h, d_k, d_v, rng)."""
     check_sizes(radius=radius, least=0)
 
     def attention(h, d_k, d_v, rng):
@@ -80,30 +80,30 @@ def local_attention(radius: int) -> Callable[..., LocalAttention]:
 
 
 def neighbours(x, radius):
-    """View (..., T, d, r) of x (..., T, d): [i, :, m] is x[i + m - radius], zeros outside."""
+    """View x (..., T, d) as (..., T, d, r): [i, :, m] is x[i + m - radius], zeros outside."""
     rows = [(0, 0)] * (x.ndim - 2) + [(radius, radius), (0, 0)]
     return sliding_window_view(np.pad(x, rows), 2 * radius + 1, axis=-2)
 
 
 def dot_neighbours(x, y, radius):
-    """Band (..., T, r) of x y^T: entry [i, m] is x_i . y_j with j = i + m - radius."""
+    """Return the band (..., T, r) of x y^T: [i, m] is x_i . y_j with j = i + m - radius."""
     return (x[..., None, :] @ neighbours(y, radius))[..., 0, :]
 
 
 def sum_neighbours(band, x):
-    """(..., T, d): row i is sum_m band_im x_j with j = i + m - radius."""
+    """Return (..., T, d) whose row i is sum_m band_im x_j with j = i + m - radius."""
     radius = band.shape[-1] // 2
     return (band[..., None, :] @ neighbours(x, radius).mT)[..., 0, :]
 
 
 def transposed(band):
-    """The band of the transposed matrix: entry [j, n] is band[j + n - radius, r - 1 - n]."""
+    """Return the band of the transposed matrix: [j, n] is band[j + n - radius, r - 1 - n]."""
     windows = neighbours(band, band.shape[-1] // 2)                        # (..., T, m, n)
     return windows[..., ::-1, :].diagonal(axis1=-2, axis2=-1)
 
 
 def band_of_mask(allowed, T, radius):
-    """Bool (..., T, r): entry [i, m] is allowed[i, i + m - radius], False outside."""
+    """Return bool (..., T, r): [i, m] is allowed[i, i + m - radius], False outside."""
     i = np.arange(T)[:, None]
     j = i + np.arange(-radius, radius + 1)                                 # (T, r)
     inside = (j >= 0) & (j < T)
@@ -114,7 +114,7 @@ def band_of_mask(allowed, T, radius):
 
 
 def check_local_inputs(Q, K, V, allowed, radius):
-    """One sequence for queries and keys, and a band of the scores that fits into memory."""
+    """Check for one sequence of queries and keys, and a band of scores that fits into memory."""
     check_attention_shapes(Q, K, V)
     check_mask(allowed, (*Q.shape[:-1], K.shape[-2]))
     if Q.shape[-2] != K.shape[-2]:

@@ -73,11 +73,11 @@ class MemoryEfficientAttention(Module):
         return grad_Q, grad_K, grad_V
 
     def blocks(self, K: np.ndarray) -> list[slice]:
-        """Slices of the keys, `block` at a time; the last one may be shorter."""
+        """Yield slices of the keys, `block` at a time; the last one may be shorter."""
         return [slice(j, j + self.block) for j in range(0, K.shape[-2], self.block)]
 
     def scores(self, cache: Cache, keys: slice) -> np.ndarray:
-        """The masked scores of every query with the keys of one block (..., T_q, block)."""
+        """Return the masked scores of every query with the keys of one block (..., T_q, block)."""
         scores = cache.Q @ cache.K[..., keys, :].mT / math.sqrt(cache.Q.shape[-1])
         if cache.allowed is None:
             return scores

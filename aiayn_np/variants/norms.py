@@ -103,7 +103,7 @@ class BatchNorm(Module):
 
 
 def check_statistics(statistics, d_model):
-    """`statistics` is a mean and a variance, each with one number for every feature."""
+    """Check that `statistics` is a mean and a variance, each with one number for every feature."""
     shapes = [np.shape(s) for s in statistics]
     if shapes != [(d_model,), (d_model,)]:
         raise ValueError(

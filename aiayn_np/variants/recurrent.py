@@ -116,27 +116,27 @@ class GRU(Module):
 
 
 def sigmoid(x):
-    """1 / (1 + exp(-x)), without overflow."""
+    """Return 1 / (1 + exp(-x)), without overflow."""
     return (1 + np.tanh(x / 2)) / 2
 
 
 def thirds(x):
-    """Three equal parts of the last axis."""
+    """Return three equal parts of the last axis."""
     return np.split(x, 3, axis=-1)
 
 
 def rows(x):
-    """All positions of all sequences, one below another."""
+    """Put all positions of all sequences one below another."""
     return x.reshape(-1, x.shape[-1])
 
 
 def before(y):
-    """The state before each step: zeros, then y without its last one."""
+    """Return the state before each step: zeros, then y without its last one."""
     return np.concatenate([np.zeros_like(y[..., :1, :]), y[..., :-1, :]], axis=-2)
 
 
 def check_sequence(x):
-    """A sequence of at least one position."""
+    """Check for a sequence of at least one position."""
     check_array("x", x, min_ndim=2)
     if x.shape[-2] == 0:
         raise ValueError(f"x must have a length T of at least 1, got shape {x.shape}")

@@ -14,7 +14,7 @@ from .scoring import DotScore, ScoredAttention
 
 
 def check_scores(scores, b, lengths=None):
-    """Scores must be (..., h, T_q, T_k) for a table b (rows, h); `lengths` fixes (T_q, T_k)."""
+    """Check for scores (..., h, T_q, T_k) of a table b (rows, h); `lengths` fixes (T_q, T_k)."""
     check_array("scores", scores, parameter=b, min_ndim=3)
     h = b.value.shape[1]
     if scores.shape[-3] != h:
@@ -24,7 +24,7 @@ def check_scores(scores, b, lengths=None):
 
 
 def check_bias(bias):
-    """`bias` must be a layer that adds to the scores, not its class or a factory."""
+    """Check that `bias` is a layer that adds to the scores, not its class or a factory."""
     if not is_layer(bias):
         raise TypeError(f"bias must be a layer with forward(scores), got {bias!r}")
 
@@ -56,7 +56,7 @@ class RelativePositionBias(Module):
         self.b = Parameter.normal(0.02, (2 * max_distance + 1, h), rng)
 
     def index(self, T_q: int, T_k: int) -> np.ndarray:
-        """The row of b for each pair, (T_q, T_k)."""
+        """Return the row of b for each pair, (T_q, T_k)."""
         distance = np.arange(T_k) - np.arange(T_q)[:, None]            # j - i
         return distance.clip(-self.max_distance, self.max_distance) + self.max_distance
 
@@ -91,7 +91,7 @@ class RelativePositionBias2D(Module):
         self.b = Parameter.normal(0.02, ((2 * height - 1) * (2 * width - 1), h), rng)
 
     def index(self) -> np.ndarray:
-        """The row of b for each pair, (T, T)."""
+        """Return the row of b for each pair, (T, T)."""
         row, column = np.divmod(np.arange(self.height * self.width), self.width)
         down = row[:, None] - row + self.height - 1                    # (T, T), from 0
         right = column[:, None] - column + self.width - 1
@@ -149,5 +149,5 @@ class RelativeAttention(ScoredAttention):
 
 def relative_attention(h: int, d_k: int, d_v: int,
                        rng: np.random.Generator | None) -> RelativeAttention:
-    """A factory for Transformer(attention=relative_attention); distances count up to 16."""
+    """Make the layer of Transformer(attention=relative_attention); distances count up to 16."""
     return RelativeAttention(RelativePositionBias(h, 16, rng=rng))

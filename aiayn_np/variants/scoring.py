@@ -26,7 +26,7 @@ from ..softmax import Softmax
 
 
 def check_pairs(names, x, y):
-    """Arrays (..., T_q, n) and (..., T_k, n) must have one dtype; only the lengths may differ."""
+    """Check (..., T_q, n) and (..., T_k, n): one dtype, and only the lengths may differ."""
     for name, array in zip(names, (x, y)):
         check_array(name, array, min_ndim=2)
     check_same_dtype(**dict(zip(names, (x, y))))
@@ -39,7 +39,7 @@ def check_pairs(names, x, y):
 
 
 def check_heads_of(Q, K, W, d_k):
-    """Q must be (..., h, T_q, d_k) and K (..., h, T_k, d_k) for a parameter W (h, ...)."""
+    """Check Q (..., h, T_q, d_k) and K (..., h, T_k, d_k) for a parameter W (h, ...)."""
     for name, x in (("Q", Q), ("K", K)):
         check_array(name, x, last=("d_k", d_k), parameter=W, min_ndim=3)
         if x.shape[-3] != len(W.value):
@@ -48,13 +48,13 @@ def check_heads_of(Q, K, W, d_k):
 
 
 def check_score(score):
-    """`score` must be a layer, not its class or a factory."""
+    """Check that `score` is a layer, not its class or a factory."""
     if not is_layer(score):
         raise TypeError(f"score must be a layer with forward(Q, K), got {score!r}")
 
 
 def sum_leading(x):
-    """(..., h, m, n) -> (h, m, n), the sum over all sequences, for a parameter of h heads."""
+    """Sum (..., h, m, n) over all sequences to (h, m, n), for a parameter of h heads."""
     return x.reshape(-1, *x.shape[-3:]).sum(axis=0)
 
 
@@ -296,23 +296,23 @@ class ScoredAttention(Module):
 
 def dot_attention(h: int, d_k: int, d_v: int,
                   rng: np.random.Generator | None) -> ScoredAttention:
-    """A factory for Transformer(attention=dot_attention): the paper's without its scale."""
+    """Make the layer of Transformer(attention=dot_attention): the paper's without its scale."""
     return ScoredAttention(DotScore())
 
 
 def general_attention(h: int, d_k: int, d_v: int,
                       rng: np.random.Generator | None) -> ScoredAttention:
-    """A factory for Transformer(attention=general_attention)."""
+    """Make the layer of Transformer(attention=general_attention)."""
     return ScoredAttention(GeneralScore(h, d_k, rng=rng))
 
 
 def concat_attention(h: int, d_k: int, d_v: int,
                      rng: np.random.Generator | None) -> ScoredAttention:
-    """A factory for Transformer(attention=concat_attention)."""
+    """Make the layer of Transformer(attention=concat_attention)."""
     return ScoredAttention(ConcatScore(h, d_k, rng=rng))
 
 
 def additive_attention(h: int, d_k: int, d_v: int,
                        rng: np.random.Generator | None) -> ScoredAttention:
-    """A factory for Transformer(attention=additive_attention)."""
+    """Make the layer of Transformer(attention=additive_attention)."""
     return ScoredAttention(AdditiveScore(h, d_k, rng=rng))

@@ -9,7 +9,7 @@ from .relative_position import RelativeAttention, RelativePositionBias2D
 
 
 def check_windows(x, M):
-    """x must be an image (B, H, W, d) that windows of M x M tokens cover exactly."""
+    """Check for an image (B, H, W, d) that windows of M x M tokens cover exactly."""
     check_array("x", x)
     check_sizes(M=M)
     if x.ndim != 4 or x.shape[1] % M or x.shape[2] % M or 0 in x.shape[1:3]:
@@ -19,14 +19,14 @@ def check_windows(x, M):
 
 
 def check_shift(shift, window):
-    """The cyclic shift must leave a token in its own window or bring it to the next one."""
+    """Check that the cyclic shift leaves a token in its own window or brings it to the next one."""
     check_sizes(shift=shift, least=0)
     if shift >= window:
         raise ValueError(f"shift must lie in [0, window), got shift={shift}, window={window}")
 
 
 def to_windows(x: np.ndarray, M: int) -> np.ndarray:
-    """(B, H, W, d) -> (B * nW, M * M, d): nW = H W / M^2 windows of M x M tokens, row by row."""
+    """Turn (B, H, W, d) into (B * nW, M * M, d): nW = H W / M^2 windows of M x M, row by row."""
     check_windows(x, M)
     B, H, W, d = x.shape
     x = x.reshape(B, H // M, M, W // M, M, d).swapaxes(2, 3)           # (B, H/M, W/M, M, M, d)
@@ -34,7 +34,7 @@ def to_windows(x: np.ndarray, M: int) -> np.ndarray:
 
 
 def from_windows(windows: np.ndarray, M: int, H: int, W: int) -> np.ndarray:
-    """(B * nW, M * M, d) -> (B, H, W, d), the inverse of to_windows."""
+    """Turn (B * nW, M * M, d) into (B, H, W, d): the inverse of to_windows."""
     check_array("windows", windows)
     check_sizes(M=M, H=H, W=W)
     nW, d = (H // M) * (W // M), windows.shape[-1]
@@ -49,7 +49,7 @@ def from_windows(windows: np.ndarray, M: int, H: int, W: int) -> np.ndarray:
 
 
 def shifted_mask(H: int, W: int, M: int, shift: int) -> np.ndarray:
-    """Mask (nW, M * M, M * M) of the pairs that were neighbours before a cyclic shift.
+    """Return a mask (nW, M * M, M * M) of the pairs that were neighbours before a cyclic shift.
 
     After x is rolled by -shift, the last `shift` rows are those that came round from the top, and
     the last `shift` columns are those from the left. In a window that holds several kinds, tokens

@@ -40,12 +40,12 @@ class AdditiveAgainstDot(Result):
 
     @property
     def flatness(self):
-        """Largest variance of the additive score over its smallest."""
+        """Return the largest variance of the additive score over its smallest."""
         return float(self.variance["additive"].max() / self.variance["additive"].min())
 
     @property
     def behind(self):
-        """Median loss of the dot product minus median loss of additive attention, for each d_k."""
+        """Return the dot product's median loss minus that of additive attention, for each d_k."""
         return np.median(self.loss["dot"], axis=0) - np.median(self.loss["additive"], axis=0)
 
     @property
@@ -63,7 +63,7 @@ class AdditiveAgainstDot(Result):
 
     @property
     def verdict(self):
-        """AGREES if at the widest d_k every seed of the dot product is worse than every additive.
+        """Return AGREES if at the widest d_k every dot product is worse than every additive score.
         """
         if self.flatness > 1.25 or self.behind[-1] <= 0:
             return DISAGREES
@@ -149,7 +149,7 @@ def additive_against_dot(
 
 
 def encoder_variance(model, task):
-    """Variance of the unscaled dot products in the encoder of a model, on validation examples."""
+    """Return the variance of the unscaled dot products in the encoder, on validation examples."""
     _, cache = model.encode(task.validation(300)[0])
     scores = cache.encoder.layers[0].self_attention.attention.score
     return (scores.Q @ scores.K.mT).var()

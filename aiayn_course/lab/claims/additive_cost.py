@@ -45,7 +45,7 @@ class AdditiveCost(Result):
 
     @property
     def verdict(self):
-        """AGREES if the dot product needs at most half the time and memory at every size."""
+        """Return AGREES if the dot product needs at most half the time and memory at every size."""
         ratios = (self.time_n[1], self.time_d[1], self.memory_n, self.memory_d)
         if min(r.min() for r in ratios) >= 2:
             return AGREES

@@ -28,12 +28,12 @@ class Causality(Result):
 
     @property
     def future(self):
-        """Bool (T, T): s > t."""
+        """Return bool (T, T), True where s > t."""
         return np.arange(len(self.masked)) > np.arange(len(self.masked))[:, None]
 
     @property
     def zeros(self):
-        """Whether each block is exactly 0: in the future, for padding, and where it may count."""
+        """Tell whether each block is exactly 0: the future, padding, and what may count."""
         seen = (self.masked[~self.future], self.memory[:, self.real].ravel())
         return (self.masked[self.future] == 0, self.memory[:, ~self.real].ravel() == 0,
                 np.concatenate(seen) == 0)

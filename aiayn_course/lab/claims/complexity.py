@@ -53,13 +53,13 @@ class Complexity(Result):
     size, layout = (9.0, 6.0), {"sharey": True}
 
     def exponents(self, axis, what="time"):
-        """Layer -> exponent of n or d in its time or memory."""
+        """Return {layer: exponent of n or d in its time or memory}."""
         return {name: exponent(self.sizes[axis][name], y)
                 for name, y in getattr(self, what)[axis].items()}
 
     @property
     def error(self):
-        """Largest distance of an exponent of time from that of Table 1."""
+        """Return the largest distance of an exponent of time from that of Table 1."""
         return max(abs(b - TABLE_1[axis][name])
                    for axis in TABLE_1 for name, b in self.exponents(axis).items())
 
@@ -112,7 +112,7 @@ def forward_of(name: str, n: int, d: int, rng: np.random.Generator) -> Callable[
 
 
 def relative_costs(sizes, measure, rng):
-    """Layer -> the costs of its forward passes over the first one, for all of its sizes.
+    """Return {layer: the costs of its forward passes over the first one, for all of its sizes}.
 
     sizes : layer -> pairs (n, d)       measure : list of functions -> a number for each
     """
@@ -124,7 +124,7 @@ def relative_costs(sizes, measure, rng):
 
 
 def complexity(sizes=SIZES, *, repeats=100, seed=0):
-    """Time and measure self-attention, restricted self-attention, an RNN and a convolution.
+    """Measure self-attention, restricted self-attention, an RNN and a convolution.
 
     Attention has no projections here, as Table 1 counts it. Only forward passes are measured;
     backward passes consist of the same products, twice as many. Each layer is measured at sizes

@@ -34,7 +34,7 @@ class EmbeddingScale(Result):
 
     @property
     def ratio(self):
-        """Size of the embedding in sizes of the positional encoding, with the factor."""
+        """Return the size of the embedding in sizes of the positional encoding, with the factor."""
         return self.scaled / self.position
 
     @property
@@ -51,8 +51,7 @@ class EmbeddingScale(Result):
 
     @property
     def verdict(self):
-        """AGREES if the ratio is √2 within 3 % with the factor, and falls as d_model^-0.5 without.
-        """
+        """Return AGREES if the ratio is √2 with the factor, and falls as d_model^-0.5 without."""
         steady = np.abs(self.ratio / np.sqrt(2) - 1).max() < 0.03
         falls = abs(exponent(self.d_model, self.unscaled / self.position) + 0.5) < 0.03
         return AGREES if steady and falls else DISAGREES

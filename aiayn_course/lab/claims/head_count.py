@@ -86,7 +86,7 @@ class HeadCount(Widths):
 
     @property
     def verdict(self):
-        """AGREES if the fewest and the most heads are worse on every task and seed.
+        """Return AGREES if the fewest and the most heads are worse on every task and seed.
 
         It is never DISAGREES: the paper compares models that are trained to the end, and these
         losses show how fast a model learns.
@@ -115,8 +115,9 @@ class KeyWidth(Widths):
 
     @property
     def verdict(self):
-        """AGREES if the least d_k is worse on every task and seed, DISAGREES if it is better on one
-        task with every seed.
+        """Return AGREES if the least d_k is worse on every task and seed.
+
+        It is DISAGREES if the least d_k is better on one task with every seed.
         """
         signs = self.compare(self.x[0], self.x[-1])[1]
         return AGREES if signs.min() > 0 else DISAGREES if signs.min() < 0 else NOT_HERE

@@ -56,22 +56,22 @@ class HeadJobs(Result):
 
     @property
     def margin(self):
-        """The score minus the baseline: (tasks, seeds, heads, jobs)."""
+        """Return the score minus the baseline: (tasks, seeds, heads, jobs)."""
         return self.score - self.baseline
 
     @property
     def aligned(self):
-        """The margin on the answer of the best head of each model: (tasks, seeds)."""
+        """Return the margin on the answer of the best head of each model: (tasks, seeds)."""
         return self.margin[..., 0].max(axis=-1)
 
     @property
     def best(self):
-        """The job that each head does best, -1 where it has none."""
+        """Return the job that each head does best, -1 where it has none."""
         return np.where(self.margin.max(-1) > self.untrained, self.margin.argmax(-1), -1)
 
     @property
     def different(self):
-        """How many different jobs the heads of each model have: (tasks, seeds)."""
+        """Return the number of different jobs that the heads of each model have: (tasks, seeds)."""
         return np.array([[len(set(m[m >= 0])) for m in task] for task in self.best])
 
     @property
@@ -89,7 +89,7 @@ class HeadJobs(Result):
 
     @property
     def verdict(self):
-        """AGREES if every model has an aligned head, and heads with two or more jobs."""
+        """Return AGREES if every model has an aligned head, and heads with two or more jobs."""
         if not (self.aligned >= ALIGNED).all():
             return DISAGREES
         return AGREES if (self.different >= 2).all() else NOT_HERE

@@ -33,7 +33,7 @@ class HeadsCost(Result):
 
     @property
     def at_paper_h(self):
-        """Median time of the paper's h = 8 over that of one head, for each n."""
+        """Return the median time of the paper's h = 8 over that of one head, for each n."""
         return self.ratio[1][:, np.flatnonzero(self.h == PAPER_H)[0]]
 
     @property

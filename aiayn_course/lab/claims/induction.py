@@ -48,7 +48,7 @@ class Induction(Result):
 
     @property
     def best(self):
-        """The prefix score of the best head: (2, seeds)."""
+        """Return the prefix score of the best head: (2, seeds)."""
         return np.nanmax(self.prefix, axis=-1)
 
     def at_best(self, scores):
@@ -71,7 +71,7 @@ class Induction(Result):
 
     @property
     def verdict(self):
-        """AGREES if two layers copy and have such a head with every seed, and one layer has none.
+        """Return AGREES if two layers copy and have such a head on every seed, and one has none.
 
         DISAGREES if one layer copies with some seed, IN_PART if two layers copy without such a
         head.

@@ -62,7 +62,7 @@ class MadeOf(Result):
 
     @property
     def moved(self):
-        """What is left of the last word's effect with the weights held, per task of translators."""
+        """Return the share of the last word's effect that is left with held weights, per task."""
         toys = len(ANSWER)
         return (self.held / self.last)[toys:].mean(axis=1)
 
@@ -86,7 +86,7 @@ class MadeOf(Result):
 
     @property
     def bars(self):
-        """Whether each of the numbers that the claim asks for is reached, by name."""
+        """Tell, by name, whether each of the numbers that the claim asks for is reached."""
         known, decisive = (dict(zip(self.tasks, self.of("shares", name)))
                            for name in ("known", "decisive"))
         return {"copy and reverse": known["copy"] == known["reverse"] == 1,
@@ -98,7 +98,7 @@ class MadeOf(Result):
 
     @property
     def verdict(self):
-        """AGREES if all bars are reached, DISAGREES if a map is better on every task."""
+        """Return AGREES if all bars are reached, DISAGREES if a map is better on every task."""
         if any((self.of("shares") < self.of(name)).all() for name in MAPS):
             return DISAGREES
         return AGREES if all(self.bars.values()) else IN_PART

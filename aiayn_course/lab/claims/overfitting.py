@@ -52,7 +52,7 @@ class DropoutCurves(Result):
 
     @property
     def verdict(self):
-        """AGREES if each P_drop > 0 ends better than none, for every seed.
+        """Return AGREES if each P_drop > 0 ends better than none, for every seed.
 
         That is in loss, in tokens right, and in the gap between validation and training.
         """

@@ -60,12 +60,12 @@ class ParameterCounts(Result):
 
     @property
     def difference(self):
-        """Counted difference to the base in millions, and the printed one: two arrays."""
+        """Return the counted and the printed difference to the base in millions: two arrays."""
         return (self.counted - self.counted[0]) / 1e6, self.printed - self.printed[0]
 
     @property
     def group(self):
-        """0, 1 or 2 for each row: which of GROUPS its difference to the base is in."""
+        """Return the number in GROUPS of each row's difference to the base: 0, 1 or 2."""
         counted, printed = self.difference
         distance = np.abs(counted - printed)
         return (distance > ONE_ROUNDING).astype(int) + (distance > TWO_ROUNDINGS)
@@ -85,8 +85,9 @@ class ParameterCounts(Result):
 
     @property
     def verdict(self):
-        """AGREES if no difference is further from the printed one than two roundings, IN_PART if
-        most are not.
+        """Return AGREES if every difference is the printed one within two roundings.
+
+        It is IN_PART if most of them are.
         """
         far = np.mean(self.group[self.differs] == 2)
         return AGREES if far == 0 else IN_PART if far < 0.5 else DISAGREES

@@ -50,7 +50,7 @@ class PositionTraining(Result):
     size = (WIDEST, 4.9)
 
     def beyond(self, symbols):
-        """Median share decoded exactly for sequences with this many symbols more than in training.
+        """Return the median share decoded exactly, this many symbols beyond those of the training.
         """
         at = self.lengths == self.trained_length + symbols
         return np.median(self.exact[..., at][..., 0], axis=1)

@@ -56,7 +56,7 @@ class ShiftIsRotation(Result):
 
     @property
     def verdict(self):
-        """AGREES if all identities hold within EXACT, and fail for random positions."""
+        """Return AGREES if all identities hold within EXACT, and fail for random positions."""
         worst = max(self.error.max(), self.fitted_error.max(), self.matrix_error,
                     self.orthogonality, self.composition, self.distance_error)
         return AGREES if worst <= EXACT and self.random_error.min() > 0.1 else DISAGREES
@@ -66,7 +66,7 @@ class ShiftIsRotation(Result):
         self.draw_similarity(right)
 
     def draw_similarity(self, ax):
-        """Around three positions, each a ring of its own size, so that equal ones show."""
+        """Draw rings around three positions, each of its own size, so that equal ones show."""
         k = np.arange(-SHOWN, SHOWN + 1)
         ax.plot(k, self.random_similarity, color="0.6", label="random positions")
         for i, (p, similarity) in enumerate(zip(self.starts, self.similarity)):
@@ -89,7 +89,7 @@ class ShiftIsRotation(Result):
 
 
 def rotation(d_model, k):
-    """M_k (d_model, d_model) turns each pair (sin, cos) by the angle k / 10000^(2i / d_model)."""
+    """Return M_k (d_model, d_model), which turns each pair by k / 10000^(2i / d_model)."""
     even = np.arange(0, d_model, 2)
     angle = k / 10000 ** (even / d_model)
     M = np.zeros((d_model, d_model))

@@ -41,27 +41,27 @@ class Saturation(Result):
 
     @property
     def wide(self):
-        """Index of the d_k that the finding names."""
+        """Return the index of the d_k that the finding names."""
         return min(int(np.searchsorted(self.d_k, WIDE)), len(self.d_k) - 1)
 
     @property
     def paper(self):
-        """Index of the d_k that is nearest to the paper's."""
+        """Return the index of the d_k that is nearest to the paper's."""
         return int(np.abs(self.d_k - PAPER_D_K).argmin())
 
     @property
     def mean_shares(self):
-        """Unscaled mean gradients as shares of the scaled ones, (len(d_k),)."""
+        """Return the unscaled mean gradients as shares of the scaled ones, (len(d_k),)."""
         return np.divide(*self.mean_gradient[::-1])
 
     @property
     def shares(self):
-        """Unscaled medians as shares of the scaled ones, (2, len(d_k)): Jacobian and gradient."""
+        """Return unscaled medians as shares of the scaled: (2, len(d_k)), Jacobian and gradient."""
         return np.array([x[1, :, 1] / x[0, :, 1] for x in (self.jacobian, self.gradient)])
 
     @property
     def flatness(self):
-        """Largest over smallest scaled median of either norm, over all d_k."""
+        """Return the largest over the smallest scaled median of either norm, over all d_k."""
         medians = np.array([self.jacobian[0, :, 1], self.gradient[0, :, 1]])
         return float((medians.max(axis=1) / medians.min(axis=1)).max())
 

@@ -37,18 +37,18 @@ class ScaleTraining(Result):
 
     @property
     def best_rate(self):
-        """Index of the rate whose median loss ends lowest: (2, len(d_k))."""
+        """Return the index of the rate whose median loss ends lowest: (2, len(d_k))."""
         return np.median(self.curves[..., -1], axis=-1).argmin(axis=-1)
 
     @property
     def best(self):
-        """The curves of each at its best rate: (2, len(d_k), seeds, n)."""
+        """Return the curves of each at its best rate: (2, len(d_k), seeds, n)."""
         rate = self.best_rate[..., None, None, None]
         return np.take_along_axis(self.curves, rate, axis=2)[:, :, 0]
 
     @property
     def final(self):
-        """Mean loss of the last ten steps at the best rate, (2, len(d_k), seeds)."""
+        """Return the mean loss of the last ten steps at the best rate, (2, len(d_k), seeds)."""
         return self.best[..., -1]
 
     @property
@@ -114,7 +114,7 @@ def scale_training(d_k=(4, 32, 256), *, rate_scale=(0.1, 0.2, 0.4), steps=150, s
 
 
 def score_variance(model, src):
-    """Variance over the keys of the first layer's scores, averaged over the queries.
+    """Return the variance over the keys of the first layer's scores, the mean of all queries.
 
     log(weights) are the scores but for a constant of each query, which has no variance.
     """

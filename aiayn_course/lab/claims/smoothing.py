@@ -46,7 +46,7 @@ class SmoothingCosts(Result):
 
     @property
     def change(self):
-        """Perplexity over, and accuracy less, those of the same seed without smoothing."""
+        """Return perplexity over, and accuracy less, those of the same seed without smoothing."""
         return self.perplexity / self.perplexity[0], self.accuracy - self.accuracy[0]
 
     @property
@@ -65,7 +65,7 @@ class SmoothingCosts(Result):
 
     @property
     def verdict(self):
-        """AGREES if perplexity rises with eps_ls for each seed and accuracy holds.
+        """Return AGREES if perplexity rises with eps_ls for each seed and accuracy holds.
 
         Accuracy holds if no median falls by more than HOLDS. DISAGREES if it does not hold, or if
         the medians of perplexity do not rise.

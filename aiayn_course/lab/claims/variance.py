@@ -25,17 +25,17 @@ class DotProductVariance(Result):
 
     @property
     def error(self):
-        """Largest distance of variance / d_k from 1."""
+        """Return the largest distance of variance / d_k from 1."""
         return float(np.abs(self.variance / self.d_k - 1).max())
 
     @property
     def scaled_error(self):
-        """Largest distance of the variance of q . k / sqrt(d_k) from 1."""
+        """Return the largest distance of the variance of q . k / sqrt(d_k) from 1."""
         return float(np.abs(self.scaled_variance - 1).max())
 
     @property
     def mean_error(self):
-        """Largest distance of the mean from 0, in sqrt(d_k)."""
+        """Return the largest distance of the mean from 0, in sqrt(d_k)."""
         return float(np.abs(self.mean / np.sqrt(self.d_k)).max())
 
     @property

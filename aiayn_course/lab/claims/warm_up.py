@@ -35,22 +35,22 @@ class WarmUp(Result):
 
     @property
     def final(self):
-        """Mean loss of the last ten steps, (4, len(peak), seeds)."""
+        """Return the mean loss of the last ten steps, (4, len(peak), seeds)."""
         return self.curves[..., -1]
 
     @property
     def failing(self):
-        """Whether the median is not below `blind`: (4, len(peak))."""
+        """Tell whether the median is not below `blind`: (4, len(peak))."""
         return np.median(self.final, axis=-1) >= self.blind
 
     @property
     def best(self):
-        """The median loss at the rate where it is lowest: (4,)."""
+        """Return the median loss at the rate where it is lowest: (4,)."""
         return np.median(self.final, axis=-1).min(axis=-1)
 
     @property
     def shown(self):
-        """Index of the rate whose curves are drawn: warm-up helps post-norm most at this rate."""
+        """Return the index of the rate that is drawn: warm-up helps post-norm most at this rate."""
         medians = np.median(self.final, axis=-1)
         return int(np.argmax(medians[POST_FLAT] - medians[POST]))
 
@@ -68,14 +68,14 @@ class WarmUp(Result):
         )
 
     def listed(self, chosen):
-        """Some of the rates, in words."""
+        """Write some of the rates in words."""
         if chosen.all() or not chosen.any():
             return "every rate" if chosen.all() else "no rate"
         return ", ".join(f"{rate:g}" for rate in self.peak[chosen])
 
     @property
     def verdict(self):
-        """AGREES if at some rate post-norm fails without warm-up for every seed, and not with it.
+        """Return AGREES if at some rate post-norm fails on all seeds without warm-up, on none with.
 
         A run fails if its loss stays above `blind`.
         """

@@ -38,7 +38,7 @@ class Bug:
 
     @property
     def where(self) -> str:
-        """The methods that it replaces: "Softmax.backward"."""
+        """Name the methods that it replaces: "Softmax.backward"."""
         return f"{self.layer.__name__.rsplit('.', 1)[-1]}.{', '.join(self.methods)}"
 
     @contextmanager
@@ -80,7 +80,7 @@ def replace(layer, name, old, new):
 
 
 def bug(number, name, layer, *, seen="common", caught_by):
-    """Decorator: the functions of this class are wrong versions of those of `layer`.
+    """Return a decorator: the functions of its class are wrong versions of those of `layer`.
 
     Its `explanation` says what goes wrong, then, after an empty line, gives the formula.
     """

@@ -10,7 +10,7 @@ import numpy as np
 
 
 def attention(Q, K, V, keys):
-    """Eq. (1): Q (T_q, d_k), K (T_k, d_k), V (T_k, d_v), keys[i] the keys of query i."""
+    """Compute Eq. (1): Q (T_q, d_k), K (T_k, d_k), V (T_k, d_v), keys[i] the keys of query i."""
     out = np.zeros((len(Q), V.shape[1]))
     for i, q in enumerate(Q):
         exps = {j: math.exp(float(q @ K[j]) / math.sqrt(len(q))) for j in keys[i]}
@@ -20,7 +20,7 @@ def attention(Q, K, V, keys):
 
 
 def multi_head(layer, x_Q, x_K, x_V, keys):
-    """One head after another, each with its columns of the matrices."""
+    """Compute one head after another, each with its columns of the matrices."""
     heads = []
     for i in range(layer.h):
         Q, K = (one_head(m, x, i, layer.d_k) for m, x in ((layer.linear_Q, x_Q),
@@ -30,25 +30,25 @@ def multi_head(layer, x_Q, x_K, x_V, keys):
 
 
 def one_head(layer, x, i, width):
-    """The columns i * width ... (i + 1) * width of a Linear."""
+    """Return the columns i * width ... (i + 1) * width of a Linear."""
     columns = range(i * width, (i + 1) * width)
     y = [x @ layer.W.value[:, c] + (0 if layer.b is None else layer.b.value[c]) for c in columns]
     return np.stack(y, axis=1)
 
 
 def linear(layer, x):
-    """x W + b."""
+    """Compute x W + b."""
     return one_head(layer, x, 0, layer.d_out)
 
 
 def feed_forward(layer, x):
-    """Eq. (2)."""
+    """Compute Eq. (2)."""
     hidden = linear(layer.linear_1, x)
     return linear(layer.linear_2, hidden * (hidden > 0))
 
 
 def layer_norm(layer, x):
-    """Row by row: the mean of the features becomes 0 and their mean square 1."""
+    """Give the features of each row the mean 0 and the mean square 1."""
     rows = []
     for row in x:
         mean = math.fsum(row) / len(row)
@@ -59,7 +59,7 @@ def layer_norm(layer, x):
 
 
 def sinusoids(T, d_model):
-    """Sec. 3.5, number by number: sine for an even feature 2i, cosine for 2i + 1."""
+    """Compute Sec. 3.5, number by number: sine for an even feature 2i, cosine for 2i + 1."""
     def number(pos, k):
         angle = pos / 10000 ** (2 * (k // 2) / d_model)
         return math.cos(angle) if k % 2 else math.sin(angle)
@@ -67,13 +67,13 @@ def sinusoids(T, d_model):
 
 
 def rms_norm(layer, x):
-    """Row by row: the mean square of the features becomes 1."""
+    """Give the features of each row the mean square 1."""
     return np.array([layer.gamma.value * row / math.sqrt(math.fsum(a * a for a in row) / len(row)
                                                          + layer.eps) for row in x])
 
 
 def rotary(x, base, interleaved):
-    """x (T, d_k): pair i of position t, as a complex number, times exp(i t base^(-2i / d_k))."""
+    """Multiply pair i of position t of x (T, d_k), a complex number, by exp(it base^(-2i/d_k))."""
     y, d = np.zeros(x.shape), x.shape[1]
     for t, i in np.ndindex(len(x), d // 2):
         a, b = (2 * i, 2 * i + 1) if interleaved else (i, i + d // 2)
@@ -84,7 +84,7 @@ def rotary(x, base, interleaved):
 
 
 def grouped(layer, x, keys):
-    """One head after another, turned; head i of the queries has head i // (h / h_kv) of the keys.
+    """Compute one head after another, turned; head i has head i // (h / h_kv) of the keys.
     """
     heads, turn = [], layer.attention.rotary_Q
     for i in range(layer.h):
@@ -96,12 +96,12 @@ def grouped(layer, x, keys):
 
 
 def embedding(E, ids):
-    """Rows of E times sqrt(d_model)."""
+    """Return rows of E times sqrt(d_model)."""
     return np.array([E[i] * math.sqrt(E.shape[1]) for i in ids])
 
 
 def transformer(model, src, tgt):
-    """Fig. 1 for one source and one target, lists of ids: logits (T_tgt, vocab_size)."""
+    """Compute the logits (T_tgt, vocab_size) of Fig. 1 for one source and target, lists of ids."""
     E = model.src_embedding.E.value
     of_src = [[j for j, i in enumerate(src) if i != model.pad]]
     x = embedding(E, src) + sinusoids(len(src), E.shape[1])
@@ -115,13 +115,13 @@ def transformer(model, src, tgt):
 
 
 def encoder_layer(layer, x, keys):
-    """Fig. 1 left."""
+    """Compute Fig. 1 left."""
     x = layer_norm(layer.add_norm_1.layer_norm, x + multi_head(layer.self_attention, x, x, x, keys))
     return layer_norm(layer.add_norm_2.layer_norm, x + feed_forward(layer.feed_forward, x))
 
 
 def decoder_layer(layer, y, memory, before, of_src):
-    """Fig. 1 right."""
+    """Compute Fig. 1 right."""
     attended = multi_head(layer.self_attention, y, y, y, before)
     y = layer_norm(layer.add_norm_1.layer_norm, y + attended)
     attended = multi_head(layer.cross_attention, y, memory, memory, of_src)
@@ -130,7 +130,7 @@ def decoder_layer(layer, y, memory, before, of_src):
 
 
 def cross_entropy(logits, targets, eps_ls, pad):
-    """Sec. 5.4: the mean over real targets, with all of q written out. logits (tokens, V)."""
+    """Return the mean of Sec. 5.4 over real targets, with q written out. logits (tokens, V)."""
     losses = []
     for z, target in zip(logits, targets):
         log_total = math.log(math.fsum(math.exp(a) for a in z))
@@ -141,7 +141,7 @@ def cross_entropy(logits, targets, eps_ls, pad):
 
 
 def adam(value, grads, rates, beta_1, beta_2, eps):
-    """One number after Adam's steps (Kingma and Ba, Algorithm 1)."""
+    """Compute one number after Adam's steps (Kingma and Ba, Algorithm 1)."""
     m = v = 0.0
     for t, (grad, rate) in enumerate(zip(grads, rates), 1):
         m = beta_1 * m + (1 - beta_1) * grad
@@ -151,7 +151,7 @@ def adam(value, grads, rates, beta_1, beta_2, eps):
 
 
 def rate(step, d_model, warmup_steps):
-    """Eq. (3) in two branches: a straight line, then the inverse square root."""
+    """Compute Eq. (3) in two branches: a straight line, then the inverse square root."""
     if step < warmup_steps:
         return step / math.sqrt(d_model * warmup_steps) / warmup_steps
     return 1 / math.sqrt(d_model * step)

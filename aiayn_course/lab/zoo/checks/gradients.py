@@ -110,7 +110,7 @@ def decoder_gradient_of_two_lengths():
 
 @check("gradient: decoder, one length")
 def decoder_gradient_of_one_length():
-    """With one length, swapping decoder and memory raises no error about shapes."""
+    """Check with one length: there, decoder and memory swapped raise no error about shapes."""
     decoder_gradient(T_TGT, T_TGT)
 
 
@@ -122,12 +122,12 @@ def loss_gradient():
 
 @check("gradient: parts since 2017")
 def since_2017_gradient():
-    """Rotary positions, grouped queries, SwiGLU and RMS norms, in a whole language model."""
+    """Check a whole language model: rotary positions, grouped queries, SwiGLU, RMS norms."""
     prove(small_llama(fresh()), SRC)
 
 
 @check("gradient: whole model")
 def whole_model_gradient():
-    """The whole model with padding, causal mask, shared E, smoothing, and repeated dropout."""
+    """Check the whole model: padding, causal mask, shared E, smoothing, repeated dropout."""
     whole = ModelLoss(small_model(fresh()), LabelSmoothedCrossEntropy(0.1))
     prove(whole, SRC, TGT, targets=TARGETS, rng=fresh())

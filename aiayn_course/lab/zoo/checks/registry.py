@@ -32,7 +32,7 @@ class CheckFailed(AssertionError):
 
 
 def check(name):
-    """Decorator: put this function into CHECKS."""
+    """Put the decorated function into CHECKS."""
     def register(function):
         CHECKS[name] = function
         return function
@@ -70,12 +70,12 @@ def prove(layer, *inputs, **options):
 
 
 def fresh():
-    """A new generator, always with the same seed."""
+    """Return a new generator, always with the same seed."""
     return np.random.default_rng(SEED)
 
 
 def small_model(rng, P_drop=0.3, **options):
-    """A whole model with random biases, and with dropout on the attention weights too."""
+    """Return a whole model with random biases, and with dropout on the attention weights too."""
     def attention(h, d_k, d_v, rng):
         return ScaledDotProductAttention(P_drop)
     sizes = dict(N=2, d_model=D_MODEL, d_ff=D_FF, h=H, max_len=9, attention=attention, **HEADS)
@@ -83,13 +83,13 @@ def small_model(rng, P_drop=0.3, **options):
 
 
 def small_llama(rng):
-    """A language model of the parts since 2017: four heads of queries share two of keys."""
+    """Return a language model of the parts since 2017: four heads of queries share two of keys."""
     return randomise(llama(VOCAB, N=2, d_model=8, d_ff=D_FF, h=4, h_kv=2, d_k=6, max_len=9,
                            bias=True, base=100.0, rng=rng), rng)
 
 
 def attention_inputs(rng):
-    """Q, K, V and a mask that leaves one query without a key."""
+    """Return Q, K, V and a mask that leaves one query without a key."""
     Q, K, V = (rng.standard_normal(s) for s in ((B, H, T_TGT, D_K), (B, H, T_SRC, D_K),
                                                 (B, H, T_SRC, D_V)))
     allowed = rng.random((B, 1, T_TGT, T_SRC)) < 0.7
@@ -98,7 +98,7 @@ def attention_inputs(rng):
 
 
 def multi_head_inputs(rng):
-    """A layer with biases, its three inputs of two lengths, and a mask."""
+    """Return a layer with biases, its three inputs of two lengths, and a mask."""
     layer = randomise(MultiHeadAttention(D_MODEL, H, **HEADS, bias=True, rng=rng), rng)
     arrays = [rng.standard_normal((B, T, D_MODEL)) for T in (T_TGT, T_SRC, T_SRC)]
     return layer, arrays, rng.random((B, 1, T_TGT, T_SRC)) < 0.7

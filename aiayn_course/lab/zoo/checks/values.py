@@ -42,7 +42,7 @@ from .registry import (
 
 
 def allowed_keys(allowed):
-    """The keys of each query, from a mask (T_q, T_k)."""
+    """Return the keys of each query, from a mask (T_q, T_k)."""
     return [np.flatnonzero(row) for row in allowed]
 
 
@@ -108,7 +108,7 @@ def grouped_values():
 
 @check("exact: kept keys")
 def kept_keys():
-    """Token by token with kept keys and values, the logits are those of the whole text."""
+    """Check that decoding token by token with kept keys gives the logits of the whole text."""
     model = small_llama(fresh())
     kept = start_generation(model, keep=True)
     for begin, end in ((0, 2), (2, 3), (3, 4), (4, 5)):
@@ -118,7 +118,7 @@ def kept_keys():
 
 @check("values: dropout")
 def dropout_values():
-    """A backward uses the mask of its own forward, and what is kept is divided by 1 - P_drop."""
+    """Check that a backward uses its forward's mask, and that kept numbers are over 1 - P_drop."""
     x, grad_y = fresh().standard_normal((2, B, T_SRC, D_MODEL))
     layer, kept = Dropout(0.3), np.random.default_rng(1).random(x.shape) >= 0.3
     y, cache = layer.forward(x, rng=np.random.default_rng(1))
@@ -159,13 +159,13 @@ def whole_model_values():
 
 @check("exact: causality")
 def causality():
-    """No logit depends on a later token, to the last bit."""
+    """Check that no logit depends on a later token, to the last bit."""
     assert_causal(small_model(fresh()))
 
 
 @check("exact: no weight on padding")
 def no_weight_on_padding():
-    """The weights of padded keys are 0, and those of every query add up to 1."""
+    """Check that the weights of padded keys are 0, and those of every query add up to 1."""
     _, cache = small_model(fresh()).forward(SRC, TGT)
     for name, weights in attention_maps(cache).items():
         of_decoder = name.startswith("decoder") and "self_attention" in name
@@ -177,13 +177,13 @@ def no_weight_on_padding():
 
 @check("exact: more padding")
 def more_padding():
-    """Padding and the other rows of a batch change nothing."""
+    """Check that padding and the other rows of a batch change nothing."""
     assert_padding_invariant(small_model(fresh()))
 
 
 @check("exact: caches untouched")
 def caches_untouched():
-    """Backward writes into no array that forward kept, nor into the gradient it is given."""
+    """Check that backward writes into no array that forward kept, nor into its own gradient."""
     whole = ModelLoss(small_model(fresh()), LabelSmoothedCrossEntropy(0.1))
     _, cache = whole.forward(SRC, TGT, targets=TARGETS, rng=fresh())
     before = {name: array.copy() for name, array in leaves(cache, np.ndarray)}
@@ -198,7 +198,7 @@ def caches_untouched():
 
 @check("training: Adam")
 def adam_steps():
-    """Six steps of two parameters, number by number."""
+    """Check six steps of two parameters, number by number."""
     rng = fresh()
     values, grads = rng.standard_normal((2, 3)), rng.standard_normal((6, 2, 3))
     parameters, rates = [Parameter(row.copy()) for row in values], rng.uniform(0.1, 0.5, 6)
