@@ -80,7 +80,8 @@ class Side:
         self.students = {subject_of(s).reference: s for s in students}
         self.model = exchanged(model, self.students)
         self.criterion = exchanged(LabelSmoothedCrossEntropy(0.1), self.students)
-        self.optimizer = self.students.get(Adam, Adam)(self.model.parameters())
+        self.optimizer = call("Adam.__init__", self.students.get(Adam, Adam),
+                              self.model.parameters())
         self.rate = self.students.get(warmup_rate, warmup_rate)
         self.decode = self.students.get(greedy_decode, partial(greedy_decode, keep=False))
 
@@ -123,7 +124,7 @@ def exchanged(layer, students):
     """Replace a layer and its parts by the student's, where the student wrote the class."""
     student = students.get(type(layer))
     if student is not None:
-        ours, layer = layer, call(f"{student.__name__}.__init__",
+        ours, layer = layer, call(f"{type(layer).__name__}.__init__",
                                   subject_of(student).made_like, student, layer)
         for name, part in vars(ours).items():
             if isinstance(part, (Parameter, Module)):
@@ -165,7 +166,7 @@ def train_with(*students: type | Callable, steps: int = 100, seed: int = 0,
             raise ValueError(say("students must hold at least one class or function"))
         rng, task = np.random.default_rng(seed), CopyTask(symbols=SYMBOLS, max_length=MAX_LENGTH)
         model = Transformer(task.vocab_size, rng=rng, **SIZES)
-        report = TrainingReport([s.__name__ for s in students])
+        report = TrainingReport([subject_of(s).name for s in students])
         try:
             sides = Side(copy.deepcopy(model), students), Side(model, ())
             for step in range(1, steps + 1):

@@ -63,11 +63,11 @@ def call(what, function, *args, case="", **options):
         with np.errstate(all="ignore"), warnings.catch_warnings(), limited(what):
             warnings.simplefilter("ignore")
             return function(*args, **options)
-    except Stop:
+    except (Stop, KeyboardInterrupt):
         raise
     except NotImplementedError as error:
         raise Stop("not written yet", say("{what} is not written yet.", what=what)) from error
-    except Exception as error:
+    except BaseException as error:                                     # also a SystemExit
         text = describe(error).rstrip(".")
         if "read-only" in text:
             raise Stop("changed in place", say("{what} writes{line} into an array that it was"

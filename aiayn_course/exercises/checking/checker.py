@@ -62,7 +62,9 @@ def checked(subject, student, seed, hint=0):
         checking.run()
     except Stop as stop:
         return report_of_stop(subject, checking, stop, hint)
-    except Exception as fault:  # of the diagnosis: what is known without it is said
+    except KeyboardInterrupt:
+        raise
+    except BaseException as fault:  # of the diagnosis: what is known without it is said
         return report_of_stop(subject, checking, without_diagnosis(checking, fault), hint)
     message = say("Everything agrees in {count} cases.", count=len(checking.cases))
     return Report(subject.exercise.name, subject.name, True, "right", message,

@@ -16,6 +16,8 @@ GRADIENTS = ("A backward returns one gradient for each array that its forward ta
              " that of an attention three, grad_Q, grad_K, grad_V; that of a linear map one.")
 OF_ARRAYS = "shape|ndim|dtype|T|mT|swapaxes|reshape|sum"
 SAID = (  # (what the error says, with the line it stops in; diagnosis, sentence)
+    (r"^[\w.]+ SystemExit", "exits", "exit() and SystemExit end the whole program. A function ends"
+     " with `return`."),
     (r"takes \d+ positional arguments? but|got multiple values for argument|unexpected keyword"
      r" argument|missing \d+ required", "signature", "The first line must be that of the stub, with"
      " self in front and with every argument under its name; and what is called must get what it"

@@ -2,11 +2,10 @@
 
 import functools
 
-import numpy as np
 import pytest
 from solutions import answer, run
 
-from aiayn_course.exercises import check
+from aiayn_course.exercises import check, train_with
 from aiayn_course.exercises.checking import calling
 
 PICK = "logits[:, -1].argmax(axis=-1)"
@@ -26,6 +25,20 @@ def test_a_decoder_that_never_ends_is_stopped_by_its_calls():
     report = check(answer(13, "greedy_decode", edit))
     assert report.diagnosis == "endless"
     assert "1000 times" in report.message
+
+
+@pytest.mark.parametrize("place", ["highest = scores", "return weights * "])
+@pytest.mark.parametrize("error", ["SystemExit(3)", "BaseException", "KeyboardInterrupt"])
+def test_only_an_interruption_ends_more_than_the_students_code(place, error):
+    student = answer(1, "Softmax", (place, f"raise {error}\n        {place}"))
+    if error == "KeyboardInterrupt":
+        with pytest.raises(KeyboardInterrupt):
+            check(student)
+    else:
+        report = check(student)
+        assert f"`raise {error}`, with {error[:10]}" in report.message
+        assert (report.diagnosis == "exits") == ("whole program" in report.message) == (
+            error == "SystemExit(3)")
 
 
 @pytest.mark.parametrize("noise", ["np.random.gumbel(size=9)", "np.random.default_rng().random(9)"])
@@ -49,11 +62,8 @@ def test_a_right_function_may_be_made_of_another_one():
                 "def lower(n, k):\n    return np.tril(np.ones((n, n), bool), k)\n"
                 "causal = functools.partial(lower, k=0)")
     assert check(names["causal"])
+    assert train_with(names["causal"], steps=1)
     names["causal"].keywords["k"] = -1
     assert check(names["causal"]).diagnosis == "off by one"
     with pytest.raises(ValueError, match="must be one of"):
-        check(functools.partial(np_like))
-
-
-def np_like(x):
-    return np.asarray(x)
+        check(functools.partial(run))

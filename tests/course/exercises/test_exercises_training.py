@@ -55,6 +55,7 @@ WRONG = {
                  "They part at step 1: "),
     "a shape": (2, "LayerNorm", ("return cache.inv_std * (g", "return None and (g"),
                 "step 1 stops"),
+    "an end": (11, "Adam", ("self.t = 0", "raise SystemExit"), "Adam.__init__ stops"),
 }
 
 
