@@ -34,7 +34,6 @@ from .report import listed
 
 WIDTH = 64  # columns of a piece that is shown
 IS_FIXED = "It is one fixed number in your code. It must be the one that is given."
-CLIPPED = "A large number stays as it is: nothing is clipped."
 KNOWN, FREE = -2, 1.2  # costs of a known mistake, and of one with a free number
 PLACE = re.compile(r"^( *)_place_(\d+)_$|_place_(\d+)_", re.MULTILINE)
 
@@ -146,9 +145,7 @@ class Formula:
 
     def said_of(self, key):
         """Return a teacher's sentence for all changes with this key, or ""."""
-        if key in self.whys:
-            return self.whys[key]
-        return IS_FIXED if key.endswith(" is fixed") else CLIPPED if key == "clipped" else ""
+        return self.whys.get(key, IS_FIXED if key.endswith(" is fixed") else "")
 
     def exchanged(self):
         """Yield Changes that exchange two arrays, two parts of self or two caches everywhere."""
@@ -246,20 +243,20 @@ class Change:
     cost : a likelier mistake costs less
     known : a teacher's sentence if the mistake is common, else ""
     piece : the code that a sentence about it names, such as the term that is missing
-    numbers : {name: number} of the numbers in its code that are free, see `free`
+    number : the number that is free in its code, see `free`, or None
     """
 
     def __init__(self, formula, key, parts, cost, known="", piece=""):
         self.formula, self.key, self.parts, self.piece = formula, key, parts, piece
-        self.cost, self.known, self.numbers = cost, known, dict[str, float]()
+        self.cost, self.known, self.number = cost, known, None
 
     def __call__(self, *args, **options):
-        self.formula.free.numbers = self.numbers
+        self.formula.free.number = self.number
         return self.formula.run(self.parts, args, options)
 
     @functools.cached_property
     def free(self):
-        """Whether numbers of it are not known yet."""
+        """Whether a number in its code is not known yet."""
         return any("free(" in self.formula.places[i].codes[n - 1] for i, n in self.parts)
 
     @property
@@ -275,17 +272,12 @@ class Change:
             groups.setdefault(place.around, []).append((place, place.codes[n - 1]))
         pieces = dict.fromkeys(tuple(map(in_a_line, before_and_after(shown, some)))
                                for shown, some in groups.items())
-        pieces = {(before, filled(after, self.numbers)): 1 for before, after in pieces}
-        if len(self.numbers) > 1:
-            codes = [self.formula.places[i].codes[n - 1] for i, n in self.parts]
-            pieces = {(name, f"{number:.6g}"): 1 for name, number in self.numbers.items()
-                      if f"free({name}, {name!r})" in codes}
-        return list(pieces)
+        return list(dict.fromkeys((before, filled(after, self.number)) for before, after in pieces))
 
     @property
     def named(self):
-        """`piece` with the free numbers written down."""
-        return filled(self.piece, self.numbers)
+        """`piece` with the free number written down."""
+        return filled(self.piece, self.number)
 
     @property
     def why(self):

@@ -96,30 +96,29 @@ def needed(change, stage, trials, wrong):
 
 
 def solved(change, stage, trial, wrong):
-    """Return "round", "other" or "" for the free numbers with which a change explains a trial.
+    """Return "round", "other" or "" for the free number with which a change explains a trial.
 
-    The numbers are kept in the change.
+    The number is kept in the change.
     """
     free = change.formula.free
-    free.starts, change.numbers = {}, {}
+    free.start = change.number = None
     right = predict(change, stage, trial) or {}
-    names, starts = list(free.starts), list(free.starts.values())
-    if not starts or not all(type(start) in (int, float) for start in starts):
+    start = free.start
+    if type(start) not in (int, float):
         return ""
     seen = {t: observed(trial, t)[0] for t in wrong if t in right}
 
-    def compute(numbers):
-        change.numbers = dict(zip(names, numbers))
+    def compute(number):
+        change.number = number
         value = predict(change, stage, trial) or {}
         fits = seen and all(t in value and value[t].shape == array.shape
                             for t, array in seen.items())
         return joined(value[t] for t in seen) if fits else None
-    for kind, numbers in solutions(compute, starts, joined(seen.values()), names == ["it"]
-                                   and change.known):
-        change.numbers = dict(zip(names, numbers))
+    likely = change.known and not change.key.endswith(" is fixed")
+    for kind, change.number in solutions(compute, start, joined(seen.values()), likely):
         if explains(change, stage, [trial], wrong):
             return kind
-    change.numbers = {}
+    change.number = None
     return ""
 
 

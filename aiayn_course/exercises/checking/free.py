@@ -1,6 +1,6 @@
-"""Solve for numbers that a student may have chosen otherwise, such as a fixed eps.
+"""Solve for a number that a student may have chosen otherwise, such as a fixed eps.
 
-Code of a change may hold `free(start)` or `free(start, name)`: a number that is not known yet.
+Code of a change may hold `free(start)`: a number that is not known yet.
 """
 
 import ast
@@ -16,79 +16,73 @@ WHOLE = 0, 1, 2, 3  # whole numbers that are tried, such as an id of padding
 
 
 class Free:
-    """The function `free` of a formula: it returns `numbers[name]`, or without one its start.
+    """The function `free` of a formula: it returns `number`, or without one its start.
 
-    starts : {name: start} of the last run
+    start : that of the last call
     """
 
-    def __init__(self):
-        self.numbers, self.starts = {}, {}
+    number = start = None
 
-    def __call__(self, start, name="it"):
-        self.starts[name] = start
-        return self.numbers.get(name, start)
+    def __call__(self, start):
+        self.start = start
+        return start if self.number is None else self.number
 
 
 class Filled(ast.NodeTransformer):
-    """Write numbers in the place of calls of `free`."""
+    """Write a number in the place of calls of `free`."""
 
-    def __init__(self, numbers):
-        self.numbers = numbers
+    def __init__(self, number):
+        self.number = number
 
     def visit_Call(self, node):
         self.generic_visit(node)
-        if ast.unparse(node.func) != "free":
-            return node
-        name = node.args[1].value if len(node.args) > 1 else "it"
-        return ast.Name(f"{self.numbers.get(name, 0):.6g}")
+        return ast.Name(f"{self.number or 0:.6g}") if ast.unparse(node.func) == "free" else node
 
 
-def filled(code, numbers):
-    """Return code with its free numbers written down."""
-    return ast.unparse(Filled(numbers).visit(ast.parse(code))) if "free(" in code else code
+def filled(code, number):
+    """Return code with its free number written down."""
+    return ast.unparse(Filled(number).visit(ast.parse(code))) if "free(" in code else code
 
 
-def solutions(function, starts, target, likely=False):
-    """Yield ("round" or "other", numbers) for which `function` may give the target.
+def solutions(function, start, target, likely=False):
+    """Yield ("round" or "other", number) for which `function` may give the target.
 
-    function : takes an array of numbers, and returns an array or None
-    starts : the right numbers, or likely ones
+    function : takes a number, and returns an array or None
+    start : the right number, or a likely one
     likely : whether powers of ten are tried, too, where a little more or less makes no difference
     """
-    whole = [isinstance(start, (int, np.integer)) for start in starts]
+    whole = isinstance(start, int)
 
-    def typed(numbers):
-        return [int(n) if w and float(n).is_integer() else float(n) for n, w in zip(numbers, whole)]
-    if whole == [True]:
-        yield from (("round", [n]) for n in WHOLE)
-    starts = np.array(starts, dtype=float)
-    ways = (np.array, np.array, 1), (np.log, np.exp, 1), (np.log, np.exp, 1e-3)
-    for there, back, size in ways if (starts > 0).all() else ways[:1]:
+    def typed(number):
+        return int(number) if whole and float(number).is_integer() else float(number)
+    if whole:
+        yield from (("round", number) for number in WHOLE)
+    ways = (float, float, 1), (np.log, np.exp, 1), (np.log, np.exp, 1e-3)
+    for there, back, size in ways if start > 0 else ways[:1]:
         found = newton(lambda x: function(typed(back(x))),             # noqa: B023
-                       there(size * starts), target)
-        found = None if found is None else back(found)
+                       there(size * start), target)
         if found is not None:
-            for digits in ROUNDED:
-                yield "round", typed(float(f"{n:.{digits - 1}e}") for n in found)
-            yield from (("round", [constant]) for constant in (math.e, math.pi)
-                        if len(found) == 1 and abs(found[0] / constant - 1) < 1e-6)
+            found = back(found)
+            yield from (("round", typed(float(f"{found:.{digits - 1}e}"))) for digits in ROUNDED)
+            yield from (("round", constant) for constant in (math.e, math.pi)
+                        if abs(found / constant - 1) < 1e-6)
             yield "other", typed(found)
             return
-    beside = [function(typed(size * starts)) for size in (1, 1.001) if likely]
+    beside = [function(typed(size * start)) for size in (1, 1.001) if likely]
     if likely and all(map(is_numbers, beside)) and same(*beside):
-        yield from (("round", typed(starts * power)) for power in (1, *POWERS))
-        yield from (("round", [sign * float(np.finfo(kind).max)]) for sign in (1, -1)
+        yield from (("round", typed(start * power)) for power in (1, *POWERS))
+        yield from (("round", sign * float(np.finfo(kind).max)) for sign in (1, -1)
                     for kind in (np.float16, np.float32, np.float64))
 
 
 def newton(function, x, target):
-    """Return x with function(x) = target, by the method of Gauss and Newton, or None."""
+    """Return x with function(x) = target in least squares, by the method of Newton, or None."""
     where, best, since = np.isfinite(target), np.inf, 0
     target = target[where]
     scale = max(np.abs(target).max(initial=0), 1e-30)
 
     def off(x):
-        y = function(x) if np.isfinite(x).all() else None
+        y = function(x) if np.isfinite(x) else None
         return None if y is None or not np.isfinite(y[where]).all() else y[where] - target
     for _ in range(STEPS):
         residual = off(x)
@@ -100,12 +94,10 @@ def newton(function, x, target):
         since += 1
         if size < 1e-15 or since > 1:
             break
-        moves = np.maximum(1e-5 * np.abs(x), 1e-7) * np.eye(len(x))
-        beside = [off(x + move) for move in moves]
-        if any(b is None for b in beside):
+        move = max(1e-5 * abs(x), 1e-7)
+        beside = off(x + move)
+        slope = residual if beside is None else (beside - residual) / move
+        if beside is None or not slope.any():
             return None
-        jacobian = np.stack([(b - residual) / h for b, h in zip(beside, moves.diagonal())], axis=1)
-        if not jacobian.any():
-            return None
-        x = x - np.linalg.lstsq(jacobian, residual)[0]
+        x = x - np.linalg.lstsq(slope[:, None], residual)[0][0]
     return found if best < 1e-9 else None

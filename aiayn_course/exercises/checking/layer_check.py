@@ -14,7 +14,6 @@ from aiayn_np.module import Parameter
 from ..exercise import STAYS, SUBJECTS
 from ..language import say, say_name
 from .calling import OWN_ARRAY, Stop, call, copied, line_of
-from .changes import CLIPPED
 from .comparing import guess, look, row_of, same, some_slices
 from .diagnosis import (
     Finding,
@@ -35,7 +34,7 @@ ONES = np.ones((64, 64))  # their product is right, and most machines raise no f
 SIZES = (  # what is tried of every layer, the scale, a teacher's sentence
     ("small numbers, around 1e-4", 1e-4, "A small number counts like all others: nothing is cut"
      " off or added there."),
-    ("large numbers, around 1 000", 1e3, CLIPPED),
+    ("large numbers, around 1 000", 1e3, "A large number stays as it is: nothing is clipped."),
 )
 PARTS = (  # of the first case: what it is, the part of each array, a teacher's sentence
     ("one sequence", lambda x: x[:1], STAYS),

@@ -71,11 +71,6 @@ WHOLE = table(  # the right side of a line
         ("np.sqrt", ""), ("np.abs", ""), ("np.maximum", ", 0"), ("np.round", ", 4"))),
     (4, "float32", "", "({0}).astype(np.float32)"),
 )
-OUTPUT = table(  # what is returned
-    (4, "factor", "free(1.0)", "({0}) * free(1.0)"),
-    (4, "something added", "free(0.0)", "({0}) + free(0.0)"),
-    (4, "clipped", "", "np.clip({0}, -free(1.0), free(1.0))"),
-)
 SIZE = table((1, "off by one", "{0}", "({0} - 1)"))
 
 text = functools.cache(ast.unparse)
@@ -125,8 +120,6 @@ def templates(place, code, names):
     if isinstance(holder, (ast.Return, ast.Dict, ast.Assign, ast.AugAssign)) and not isinstance(
             node, (ast.Name, ast.Constant, ast.Dict, ast.Tuple)):
         yield from WHOLE
-    if isinstance(holder, (ast.Return, ast.Dict)) and not isinstance(node, (ast.Dict, ast.Tuple)):
-        yield from OUTPUT
 
 
 def is_index(place):
@@ -169,11 +162,10 @@ def codes(place, code, names):
                      name, name) for name in names[0] if name != code)
     value: Any = getattr(node, "value", None)
     if isinstance(node, ast.Constant) and type(value) in (int, float):
-        numbers = [f"{value + 1}", f"({value - 1})", f"-{code}"]
-        yield from ((2, "another number", number, number) for number in (
-            numbers if sized(place) else [*numbers, f"free({code}, '{code}')"]))
+        yield from ((2, "another number", number, number)
+                    for number in (f"{value + 1}", f"({value - 1})", f"-{code}", f"{2 * value:g}"))
     if short := scalar(node, code, place, names):
-        yield 1.5, f"{short} is fixed", short, f"free({code}, {code!r})"
+        yield 1.5, f"{short} is fixed", short, f"free({code})"
     if isinstance(holder, ast.Assign) and isinstance(holder.targets[0], ast.Tuple) and (
             isinstance(node, ast.Call)):
         yield 0, "results in another order", "", f"{code}[::-1]"
@@ -220,8 +212,6 @@ def called(node, code, names):
                 yield 1, "the opposite", args[0], code
             else:
                 yield 1, "order of the arguments", "", code
-    if short == "exp":
-        yield 4, "factor", "free(1.0)", f"{function}(({args[0]}) * free(1.0))"
     if len(args) == 1 and not options:
         yield 2, "reshape instead", "", f"({args[0]}).reshape({code}.shape)"
         if isinstance(node.args[0], ast.BinOp) and isinstance(node.args[0].op, (ast.Add, ast.Sub)):

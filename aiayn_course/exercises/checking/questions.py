@@ -62,7 +62,6 @@ GENERAL = {  # key of a change, see `operators`: its question, and the sentence 
     "something added": (MORE, "It is as if {piece} were added, too"),
     "float32": ("Which line makes an array of its own, and of which type?", "It is as if numbers"
                 " were rounded to float32 on the way"),
-    "clipped": ("What becomes of a large number?", "It is as if large numbers were cut off"),
     "another size": ("Of which axis is the length that must stand here?", "It is as if the length"
                      " of another axis stood here"),
     "another index": ("Which entries must be picked here?", "It is as if another entry were"

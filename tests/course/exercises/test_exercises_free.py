@@ -32,16 +32,13 @@ def test_a_number_that_is_free_is_solved_for(number, name, diagnosis, words, edi
     assert (report.diagnosis, words in report.message) == (diagnosis, True), report.message
 
 
-def test_newton_finds_several_numbers_and_leaves_what_it_cannot_reach():
+def test_newton_leaves_what_it_cannot_reach():
     x = np.linspace(0.1, 2, 20)
-    found = newton(lambda n: n[0] * np.exp(n[1] * x), np.array([1.0, 0.1]), 3 * np.exp(-0.7 * x))
-    assert np.allclose(found, [3, -0.7])
-    assert newton(lambda n: n[0] * x, np.array([1.0]), x**2) is None
-    assert newton(lambda n: None, np.array([1.0]), x) is None
+    assert newton(lambda n: np.exp(n * x), 0.1, np.exp(-0.7 * x)) == pytest.approx(-0.7)
+    assert newton(lambda n: n * x, 1.0, x**2) is None
+    assert newton(lambda n: None, 1.0, x) is None
 
 
 def test_round_numbers_come_first_and_are_written_down():
-    kind, numbers = next(solutions(lambda n: np.sqrt(np.array(n)), [1.0], np.sqrt([0.5])))
-    assert (kind, numbers) == ("round", [0.5])
-    assert filled("x + free(1e-9) * free(self.eps, 'self.eps')", {"it": 2.0, "self.eps": 1e-5}) == (
-        "x + 2 * 1e-05")
+    assert next(solutions(lambda n: np.sqrt([n]), 1.0, np.sqrt([0.5]))) == ("round", 0.5)
+    assert filled("x + free(1e-9) * free(self.eps)", 1e-5) == "x + 1e-05 * 1e-05"
