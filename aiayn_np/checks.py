@@ -12,8 +12,8 @@ import numpy as np
 
 FLOATS = "fdD"  # float32, float64, and complex128 for the gradient check
 DTYPES = frozenset(map(np.dtype, FLOATS))
-PLAIN: set[type] = {np.ndarray}  # what a layer takes; of np.matrix `*` is another product
-LARGEST = np.iinfo(np.intp).max  # of a size: what NumPy counts with
+PLAIN: set[type] = {np.ndarray}  # types that a layer takes; in np.matrix `*` is another product
+LARGEST = np.iinfo(np.intp).max  # size that NumPy can count
 
 
 def one_line(error):
@@ -102,8 +102,10 @@ def check_array(name, x, *, last=None, parameter=None, min_ndim=1):
 
 
 def check_same_dtype(**arrays):
-    """Refuse two real dtypes, one of which the result would take, and a complex array beside real
-    parameters."""
+    """Refuse arrays of two real dtypes, and a complex array beside real parameters.
+
+    NumPy would give the result one of the two dtypes without a word.
+    """
     (first, a), *others = arrays.items()
     for name, b in others:
         real = a.dtype.kind == "f" or name == "the parameters"

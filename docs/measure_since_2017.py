@@ -191,8 +191,7 @@ def pairing():
 
 
 def verdict(differences):
-    """Return whether differences, one of each seed, are one: all of a sign, and twice their error.
-    """
+    """Say whether the seeds' differences count: all of one sign, and twice their error."""
     d = np.array(differences)
     error = d.std(ddof=1) / np.sqrt(len(d)) if len(d) > 1 else np.inf
     one_sign = (d > 0).all() or (d < 0).all()

@@ -1,4 +1,4 @@
-"""What Sphinx cannot do alone: a class's forward beside its backward; links turned; KaTeX."""
+"""Additions to Sphinx: a class's forward beside its backward, links between pages, KaTeX."""
 
 import inspect
 import re

@@ -129,7 +129,7 @@ def values(attention, c):
 
 
 def with_residual(parts, x):
-    """Add to what each position brings to itself (T, T, d_model) what it has already."""
+    """Add the residual x (T, d_model) to the parts (T, T, d_model) that positions give themselves."""
     parts[np.arange(len(x)), np.arange(len(x))] += x
     return parts
 

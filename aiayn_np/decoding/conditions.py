@@ -27,10 +27,10 @@ def may_keep(model: Any, keep: bool | None) -> bool:
 def not_position_wise(model: Any) -> list[str]:
     """Return the names of classes whose layers may mix positions or count them; [] if none do.
 
-    A class that does neither says so in its own body: `position_wise = True`. One that decoding
-    knows names its places there, `kept_at`; ("",) is any place. A subclass does not inherit this,
-    and a `forward` that was assigned on a layer may do anything. Replaced methods of classes are
-    not looked for.
+    A class whose layers do neither says `position_wise = True` in its own body. A class whose keys
+    decoding can keep has a tuple `kept_at` there: the ends of the paths where it can. A subclass
+    inherits neither. A `forward` that was assigned on a layer may do anything. Replaced methods of
+    classes are not looked for.
     """
     side = {name: part for name, part in children(model) if name not in SOURCE}
     layers = [("", model), *((p, layer) for p, layer in leaves(side, object) if is_layer(layer))]

@@ -90,7 +90,7 @@ class Link:
         return self.form.theirs([p.value for p in self.parameters])
 
     def gradient(self) -> np.ndarray:
-        """Return the gradient of the tensor, of the gradients that the Parameters have now."""
+        """Return the gradient of the tensor, made from those of its Parameters."""
         return (self.form.gradient or self.form.theirs)([p.grad for p in self.parameters])
 
     def fill(self, tensor: np.ndarray) -> None:
@@ -155,8 +155,8 @@ def load(model: Module, table: Table, shapes: Mapping[str, tuple],
     wanted = links(model, table)
     check_tensors(wanted, shapes)
     parameters = [parameter for link in wanted for parameter in link.parameters]
-    zeros = [np.zeros(p.value.shape, dtype) for p in parameters]  # pages that nobody used before
-    for parameter, grad in zip(parameters, zeros):                # take memory when written to
+    zeros = [np.zeros(p.value.shape, dtype) for p in parameters]  # np.zeros takes memory only when
+    for parameter, grad in zip(parameters, zeros):                # a page is written to
         parameter.grad = grad
     for link in sorted(wanted, key=lambda link: -math.prod(link.shape)):
         link.fill(one_of([name for name in link.names if name in shapes], read))
@@ -189,5 +189,5 @@ def check_tensors(wanted: Iterable[Link], shapes: Mapping[str, tuple]) -> None:
 
 
 def state_of(wanted: Iterable[Link]) -> dict[str, np.ndarray]:
-    """Return {their name: tensor} of the values that a model has now."""
+    """Return {name in the file: tensor} with the values that a model has now."""
     return {link.names[0]: link.tensor() for link in wanted}

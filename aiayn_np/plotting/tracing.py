@@ -182,7 +182,7 @@ class Recorder:
             self.depth -= 1
             component.parameters = sum(p.value.size for p in layer.parameters())
             component.output, component.activation = np.shape(y), norm(y)
-            self.noted[id(layer), id(cache)] = component, cache  # keeps it alive: its id is unique
+            self.noted[id(layer), id(cache)] = component, cache  # a cache alive keeps its id
             return y, cache
 
         return noted_forward

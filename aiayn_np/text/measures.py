@@ -60,7 +60,7 @@ class WordsProgress:
     rate: float
     seconds: float
     validation: float | None = None
-    sample = ""  # no field: what the model wrote when it was validated
+    sample = ""  # the text that the model wrote when it was validated; no field
     solved = False  # nor this: a training on text never ends before its last step
 
     @property

@@ -21,7 +21,7 @@ from ..multi_head import MultiHeadAttention
 class PreNormEncoderLayer(Module):
     """x = x + Dropout(Attention(Norm(x)));  x = x + Dropout(FFN(Norm(x)))    Xiong et al., 2020
 
-    The signature and the inputs of EncoderLayer. A subclass may set another `stack_norm`, such as
+    The signature and the inputs are those of EncoderLayer. A subclass may set another `stack_norm`, such as
     RMSNorm, which is then used in the layers too.
     """
     formula = "x = x + Dropout(Attention(Norm(x)));  x = x + Dropout(FFN(Norm(x)))"
@@ -66,7 +66,7 @@ class PreNormEncoderLayer(Module):
 class PreNormDecoderLayer(Module):
     """The same three times: self-attention, attention over the memory, feed-forward
 
-    The signature and the inputs of DecoderLayer. The memory is already normalised.
+    The signature and the inputs are those of DecoderLayer. The memory is already normalised.
     """
     formula = "The same three times: self-attention, attention over the memory, feed-forward"
     position_wise = True

@@ -18,7 +18,7 @@ PAPER_D_K = 64
 # share at 512 is a median; it lies between 0.06 and 0.13 for other seeds.
 VANISHED, AT_WIDE, FLAT = 0.01, 0.2, 2.0
 D_V, GROUP = 64, 64  # width of the values; queries that meet the same keys
-FLOOR = 1e-10  # of the figure
+FLOOR = 1e-10  # the lowest value in the figure
 NAMES = r"with $1/\sqrt{d_k}$", "without the scale"
 
 
@@ -82,8 +82,8 @@ class Saturation(Result):
     def verdict(self):
         """Judge WIDE and the widest d_k, because the paper does not say where gradients vanish.
 
-        IN_PART if they vanish there for the median query, but not at the paper's d_k, or not in the
-        mean.
+        The verdict is IN_PART if the gradients of the median query vanish there, but those at the
+        paper's d_k do not, or their mean does not.
         """
         if self.flatness >= FLAT:
             return DISAGREES
