@@ -129,7 +129,7 @@ def values(attention, c):
 
 
 def with_residual(parts, x):
-    """Add the residual x (T, d_model) to the parts (T, T, d_model) that positions give themselves."""
+    """Add the residual x (T, d_model) to each position's own part of (T, T, d_model)."""
     parts[np.arange(len(x)), np.arange(len(x))] += x
     return parts
 

@@ -36,22 +36,11 @@ def beam_search(model: Transformer, src: np.ndarray, *, bos: int, eos: int, beam
 
     Parameters
     ----------
-    model : Transformer
-    src : ids (B, T_src), short ones filled with ``model.pad``
-    bos, eos : the ids that begin and end a sequence
+    model, src, bos, eos, max_len, keep : as in greedy_decode
     beam : live beginnings of each source; 1 with alpha = 0 is greedy decoding
     alpha : of the length penalty, in [0, 100); the paper's beam and alpha are 4 and 0.6
-    max_len : the most tokens to produce (default: T_src + 50 as in Sec. 6.1, but no more than the
-        model has positions)
-    keep : whether keys and values are kept, as in greedy_decode
 
-    Returns
-    -------
-    ids (B, L), L <= max_len, without bos; ``model.pad`` after each sequence's eos
-
-    Raises
-    ------
-    ValueError, TypeError and IndexError as greedy_decode, and for a bad `beam` or `alpha`
+    Returns ids as greedy_decode, and raises what it raises, also for a bad `beam` or `alpha`.
     """
     src, max_len = check_decoding(model, src, bos, eos, max_len)
     check_sizes(beam=beam)
@@ -60,8 +49,7 @@ def beam_search(model: Transformer, src: np.ndarray, *, bos: int, eos: int, beam
     search = Search(decoding, bos, eos, beam, alpha, max_len)
     while len(search.going) and search.length < max_len:
         search.step()
-    longest = search.best_length.max(initial=1)
-    return search.best[:, :longest]
+    return search.best[:, : search.best_length.max(initial=1)]
 
 
 class Search:

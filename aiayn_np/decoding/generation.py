@@ -12,6 +12,7 @@ import numpy as np
 
 from ..checks import check_ids, check_integers, check_number, check_positions, check_sizes
 from ..masking import not_padding
+from ..reductions import log_softmax
 from ..variants.models import LanguageModel
 from .conditions import may_keep
 from .kv_cache import GrowingAttention
@@ -112,20 +113,13 @@ class GrowingText(WholeText):
         return None if mask.all() else mask
 
 
-def log_sum_exp(x):
-    """Return log sum_v exp(x_v) of one row (V,)."""
-    top = x.max()
-    return float(np.log(np.exp(x - top).sum()) + top)
-
-
 def perplexity(model: LanguageModel, ids: np.ndarray, *, longest: int = 1024,
                watch: Callable = iter) -> tuple[float, int]:
     """Return the perplexity of a text, ids (T,), and the number of its tokens.
 
     The first token is not counted, because nothing predicts it. A text longer than the model has
-    positions, or than `longest`, is cut into pieces; each begins with the last token of the one
-    before.
-    `watch` is given the pieces and yields them, such as tqdm.
+    positions, or than `longest`, is cut into pieces; each piece begins with the last token of the
+    piece before. `watch`, such as tqdm, is given the pieces and yields them.
     """
     ids = check_integers("ids", ids)
     if len(ids) < 2:
@@ -135,5 +129,5 @@ def perplexity(model: LanguageModel, ids: np.ndarray, *, longest: int = 1024,
         given, after = ids[begin : begin + window], ids[begin + 1 : begin + 1 + window]
         logits = model(given[None])[0]                                 # (n, V)
         for row, token in zip(logits, after):
-            nats += log_sum_exp(row.astype(float)) - float(row[token])
+            nats -= float(log_softmax(row.astype(float))[token])
     return math.exp(min(nats / (len(ids) - 1), 700)), len(ids) - 1

@@ -32,10 +32,8 @@ def greedy_decode(model: Transformer, src: np.ndarray, *, bos: int, eos: int,
     -------
     ids (B, L), L <= max_len, without bos; ``model.pad`` after each sequence's eos
 
-    Raises
-    ------
-    ValueError for a length that the model has no positions for, and for keep=True where it would
-    be wrong; TypeError and IndexError for bad ids
+    Raises ValueError for a length that the model has no positions for, and for keep=True where it
+    would be wrong, and TypeError and IndexError for bad ids.
     """
     src, max_len = check_decoding(model, src, bos, eos, max_len)
     decoding = start_decoding(model, src, keep)

@@ -10,10 +10,8 @@ one. Each attention over the memory projects the memory once. The layers know no
 copy of the decoder gets the two attention classes below, and its own `forward` then runs on a
 "sequence" of one token. Only the positional encoding is told where this token stands.
 
-This is right if no other layer mixes positions or counts them. A layer that does neither says so in
-the body of its class: `position_wise = True`. If one layer does not say it, or has a `forward` that
-was assigned on the object, every step computes the whole prefix (see conditions.py). Whoever
-replaces a method of a class passes `keep=False`.
+This is right if no other layer mixes positions or counts them. Where a layer may do so, every step
+computes the whole prefix (see conditions.py).
 """
 
 import copy
@@ -35,10 +33,7 @@ def start_decoding(model: Transformer, src: np.ndarray,
                    keep: bool | None = None) -> "RecomputingDecoder":
     """Return a decoder that gives logits token by token for sources (B, T_src).
 
-    keep : True keeps keys and values; False computes the whole prefix for every token; None keeps
-        them where that is right.
-
-    Raises ValueError for keep=True where it would be wrong, TypeError for another `keep`.
+    keep : as in greedy_decode, also where it raises an error
     """
     return (KVCacheDecoder if may_keep(model, keep) else RecomputingDecoder)(model, src)
 
@@ -93,9 +88,8 @@ class KVCacheDecoder(RecomputingDecoder):
         x, _ = self.model.dropout.forward(x, rng=None)
         masks = not_padding(self.tgt, self.model.pad), self.memory_allowed     # (B, 1, 1, T)
         allowed, memory_allowed = (None if mask.all() else mask for mask in masks)     # is faster
-        x, _ = self.decoder.forward(
-            x, self.memory, allowed=allowed, memory_allowed=memory_allowed, rng=None
-        )
+        x, _ = self.decoder.forward(x, self.memory, allowed=allowed,
+                                    memory_allowed=memory_allowed, rng=None)
         logits, _ = self.model.output_projection.forward(x)            # (B, 1, vocab_size)
         return logits[:, 0]
 

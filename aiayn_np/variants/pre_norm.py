@@ -21,8 +21,8 @@ from ..multi_head import MultiHeadAttention
 class PreNormEncoderLayer(Module):
     """x = x + Dropout(Attention(Norm(x)));  x = x + Dropout(FFN(Norm(x)))    Xiong et al., 2020
 
-    The signature and the inputs are those of EncoderLayer. A subclass may set another `stack_norm`, such as
-    RMSNorm, which is then used in the layers too.
+    The signature and the inputs are those of EncoderLayer. A subclass may set another
+    `stack_norm`, such as RMSNorm, which is then used in the layers too.
     """
     formula = "x = x + Dropout(Attention(Norm(x)));  x = x + Dropout(FFN(Norm(x)))"
     kept_at = ("",)
