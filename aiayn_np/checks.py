@@ -35,7 +35,7 @@ def is_layer(value):
 def check_sizes(least=1, **sizes):
     """Check that each size is an integer from `least` to LARGEST."""
     for name, value in sizes.items():
-        if not isinstance(value, (int, np.integer)) or isinstance(value, bool):
+        if type(value) is not int and not is_integer(value):
             raise TypeError(f"{name} must be an integer, got {name}={value!r}")
         if value < least:
             raise ValueError(f"{name} must be at least {least}, got {name}={value}")
@@ -102,10 +102,7 @@ def check_array(name, x, *, last=None, parameter=None, min_ndim=1):
 
 
 def check_same_dtype(**arrays):
-    """Refuse arrays of two real dtypes, and a complex array beside real parameters.
-
-    NumPy would give the result one of the two dtypes without a word.
-    """
+    """Refuse arrays of two real dtypes, and a complex array beside real parameters."""
     (first, a), *others = arrays.items()
     for name, b in others:
         real = a.dtype.kind == "f" or name == "the parameters"
@@ -179,7 +176,7 @@ def check_ids(name, ids, vocab_size, *, ndim=None):
 def check_positions(T, start, max_len):
     """Check that a positional encoding has the rows start .. start + T."""
     check_sizes(T=T)
-    if not isinstance(start, (int, np.integer)) or isinstance(start, bool) or start < 0:
+    if (type(start) is not int and not is_integer(start)) or start < 0:
         raise ValueError(f"start must be an integer of at least 0, got start={start!r}")
     if start + T > max_len:
         at = f" from start={start}" if start else ""
