@@ -130,8 +130,8 @@ def trained(run, args):
         return 1
     seconds = round(earlier + time.perf_counter() - started, 2)
     with blas_threads(args.threads):
-        found = run.finish(seconds)
-        lines = [] if ranks.rank else list(run.training.report(found, seconds, run.solved))
+        told = run.finish(seconds)
+        lines = [] if ranks.rank else list(told)
         paths = [] if ranks.rank else run.draw()
     if ranks.rank == 0:
         print(*lines, sep="\n")
@@ -209,9 +209,7 @@ def resumed_run(folder, args):
     run = open_run(folder)
     if run.task.name != args.task:
         raise UsageError(f"{folder} is a run of the task {run.task.name}, not {args.task}")
-    run.load_history()
-    run.config["train"] |= given
-    notes = [*run.training.prepare(), *notes_on(run)]
+    notes = [*run.go_on(given), *notes_on(run)]
     if run.optimizer.t > run.training.steps or (run.ended and run.metrics.exists()):
         where = ("solved" if run.solved else
                  f"at step {run.optimizer.t} of {run.training.steps} already")

@@ -1,13 +1,12 @@
-"""Checkpoints: a model, with the optimizer and generator that training needs to go on.
+"""Checkpoints: a model, with the optimizer, generator and history that training needs to go on.
 
 The file is an `.npz` of plain arrays: no pickle, so that loading runs no code.
 """
 
 import contextlib
-import itertools
 import json
 from collections import deque
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,19 +16,23 @@ from ..files import CheckpointError, replacing
 from ..module import Module
 from ..structure import difference, structure
 from ..training.optimizer import Adam
+from .shape import check_shape
 
 VERSION = 2
 MOST_HEADER = 16 * 2**20  # bytes; those of a small run are some thousands
 FREE = ("P_drop", "max_len")  # these may differ: they do not change what the parameters mean
+HEADER: dict[str, Any] = dict(  # what it must hold
+    version=int, config=object, step=int, rng=({str: object}, None), recent=int, arrays=[str],
+    structure={str: str})
 
 
 def save_checkpoint(path: str | Path, model: Module, *, optimizer: Adam | None = None,
                     rng: np.random.Generator | None = None, recent: Collection[dict] = (),
-                    config: Any = None) -> None:
+                    history: Mapping[str, np.ndarray] | None = None, config: Any = None) -> None:
     """Write a model, and a `config` that JSON can hold, to `path`.
 
     Training can go on from a checkpoint that has the `optimizer`, the generator `rng` and the
-    `recent` states that are averaged.
+    `recent` states that are averaged. `history` is a table of its steps, {name: column}.
     """
     header = dict(version=VERSION, config=config, step=0, rng=None, recent=len(recent), arrays=[],
                   structure=structure(model, without=FREE))
@@ -42,24 +45,18 @@ def save_checkpoint(path: str | Path, model: Module, *, optimizer: Adam | None =
         arrays |= {f"v/{i}": v for i, v in enumerate(optimizer.v)}
     if rng is not None:
         header["rng"] = rng.bit_generator.state
+    arrays |= {f"history/{name}": column for name, column in (history or {}).items()}
     header["arrays"] = list(arrays)
     text = json.dumps(header, default=np.ndarray.tolist).encode()  # some generators hold arrays
     with replacing(Path(path)) as file:
         np.savez(file, header=np.frombuffer(text, dtype=np.uint8), **arrays)
 
 
-def read_checkpoint(path: str | Path) -> tuple[dict, dict[str, np.ndarray]]:
-    """Return (header, arrays) of a checkpoint file.
+def read_header(path: str | Path) -> dict:
+    """Return the header of a checkpoint file, without reading the other arrays.
 
     Raises FileNotFoundError, or CheckpointError with path and reason.
     """
-    with opened(path) as file:
-        header = header_of(file, path)
-        return header, arrays_of(file, path, header)
-
-
-def read_header(path: str | Path) -> dict:
-    """Return the header of a checkpoint file, without reading the other arrays."""
     with opened(path) as file:
         return header_of(file, path)
 
@@ -69,19 +66,31 @@ def header_of(file, path):
     if (size := file.zip.getinfo("header.npy").file_size) > MOST_HEADER:
         raise CheckpointError(f"{path} must have a header of at most {MOST_HEADER:,} bytes, got"
                               f" {size:,}")
-    header = json.loads(file["header"].tobytes())
+    text = file["header"].tobytes()
+    try:
+        header = json.loads(text)
+    except (ValueError, RecursionError):
+        raise CheckpointError(f"{path} must have a header of JSON") from None
+    check_shape(f"{path}: header", header, {"version": int})
     if header["version"] != VERSION:
         raise CheckpointError(f"{path} has version {header['version']}, this program reads"
                               f" {VERSION}")
+    check_shape(f"{path}: header", header, HEADER)
+    if header["step"] < 0:
+        raise CheckpointError(f"{path}: header.step must be at least 0, got {header['step']}")
     return header
 
 
-def arrays_of(file, path, header):
-    """Return the arrays of an open checkpoint, which must be those that its header names."""
+def parts_of(file, path, header):
+    """Return {part: {name: array}} of an open checkpoint, whose header names all its arrays."""
     if wrong := set(file.files) ^ {"header", *header["arrays"]}:
         names = ", ".join(sorted(map(str, wrong))[:10])
         raise CheckpointError(f"{path} is incomplete, missing or unknown: {names}")
-    return {name: file[name] for name in header["arrays"]}
+    parts: dict[str, dict] = {}
+    for name in header["arrays"]:
+        part, _, rest = name.partition("/")
+        parts.setdefault(part, {})[rest] = file[name]
+    return parts
 
 
 @contextlib.contextmanager
@@ -98,52 +107,84 @@ def opened(path):
 
 
 def load_checkpoint(path: str | Path, model: Module, *, optimizer: Adam | None = None,
-                    rng: np.random.Generator | None = None, recent: deque | None = None) -> Any:
+                    rng: np.random.Generator | None = None, recent: deque | None = None,
+                    history: dict | None = None) -> Any:
     """Load a checkpoint into a model, and into the other objects that are given, in place.
 
     Returns the config. Everything is checked before anything is written. Raises FileNotFoundError,
     or CheckpointError with path and reason: the file is damaged, or is of another model.
     """
+    header, parts = read(path, model)
+    with fitting(path):
+        states = states_of(parts, header["recent"], model)
+        moments = moments_of(optimizer, parts) if optimizer else []
+        if rng is not None:
+            set_state(type(rng.bit_generator)(), header["rng"])        # first another generator
+        model.load_state_dict(parts.get("model", {}))
+    if optimizer is not None:
+        optimizer.t = header["step"]
+        for mine, loaded in zip([*optimizer.m, *optimizer.v], moments):
+            mine[...] = loaded
+    if rng is not None:
+        set_state(rng.bit_generator, header["rng"])
+    if recent is not None:
+        recent.clear()
+        recent.extend(states)
+    if history is not None:
+        history.update(parts.get("history", {}))
+    return header["config"]
+
+
+def read(path, model):
+    """Return (header, {part: {name: array}}) of a checkpoint of this model."""
     with opened(path) as file:
         header = header_of(file, path)
         if found := difference(structure(model, without=FREE), header["structure"]):
             name, here, there = found
             raise CheckpointError(f"{path} is of another model: {name or 'model'} is {there} in the"
                                   f" file, {here} here")
-        arrays = arrays_of(file, path, header)
-    part: dict[str, dict] = {}
-    for name, array in arrays.items():
-        kind, _, rest = name.partition("/")
-        part.setdefault(kind, {})[rest] = array
+        return header, parts_of(file, path, header)
+
+
+@contextlib.contextmanager
+def fitting(path):
+    """Turn the errors of what does not fit into a CheckpointError that names the file."""
     try:
-        states = [part[f"recent.{i}"] for i in range(header["recent"])]
-        moments = [moments_of(optimizer, part.get(k, {})) for k in "mv"] if optimizer else None
-        config, step = header["config"], header["step"]
-        if rng is not None:
-            type(rng.bit_generator)().state = header["rng"]  # first tried on another generator
-        for state in states:
-            model.check_state_dict(state)
-        model.load_state_dict(part.get("model", {}))
-    except (KeyError, ValueError, TypeError, OverflowError, AttributeError) as error:
-        reason = error.args[0] if error.args else error
-        raise CheckpointError(f"{path} does not fit: {reason}") from error
-    if optimizer is not None and moments:
-        for mine, loaded in zip([*optimizer.m, *optimizer.v], itertools.chain(*moments)):
-            mine[...] = loaded
-        optimizer.t = step
-    if rng is not None:
-        rng.bit_generator.state = header["rng"]
-    if recent is not None:
-        recent.clear()
-        recent.extend(states)
-    return config
+        yield
+    except (KeyError, TypeError, ValueError, MemoryError) as error:
+        raise CheckpointError(f"{path} does not fit: {error.args[0]}") from error
 
 
-def moments_of(optimizer, stored):
-    """Return the stored moments in the order of the optimizer's parameters; check their shapes."""
+def states_of(parts, count, model):
+    """Return the states that are averaged, `count` of them; check that they are of the model."""
+    found = sorted(name for name in parts if name.startswith("recent."))
+    states = [parts[f"recent.{i}"] for i in range(len(found)) if f"recent.{i}" in found]
+    if len(states) != count:
+        raise ValueError(f"recent must be the number of its states, {len(states)}, got {count}")
+    for state in states:
+        model.check_state_dict(state)
+    return states
+
+
+def moments_of(optimizer, parts):
+    """Return the stored moments in the order of the optimizer's; check their shapes."""
     shapes = {str(i): p.value.shape for i, p in enumerate(optimizer.parameters)}
-    if {name: array.shape for name, array in stored.items()} != shapes:
-        raise ValueError("its optimizer state is missing or of another model")
-    if wrong := {str(a.dtype) for a in stored.values() if a.dtype.char not in "fd"}:
-        raise ValueError(f"its optimizer state must be of real numbers, got {', '.join(wrong)}")
-    return [stored[name].astype(p.value.dtype) for name, p in zip(shapes, optimizer.parameters)]
+    moments = []
+    for stored in (parts.get(name, {}) for name in "mv"):
+        if {name: array.shape for name, array in stored.items()} != shapes:
+            raise ValueError("its optimizer state is missing or of another model")
+        if wrong := {str(a.dtype) for a in stored.values() if a.dtype.char not in "fd"}:
+            raise ValueError("its optimizer state must be of real numbers, got "
+                             + ", ".join(wrong))
+        moments += [stored[name].astype(p.value.dtype)
+                    for name, p in zip(shapes, optimizer.parameters)]
+    return moments
+
+
+def set_state(generator, state):
+    """Set the state of a bit generator; raise ValueError for what is none."""
+    try:
+        generator.state = state
+    except (AttributeError, KeyError, TypeError, ValueError, OverflowError, IndexError) as error:
+        raise ValueError("rng must be the state of the generator that draws,"
+                         f" {type(generator).__name__}") from error

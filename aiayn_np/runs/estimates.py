@@ -1,5 +1,7 @@
 """Estimate the memory that a model needs, to announce a large model before it is made."""
 
+import numpy as np
+
 from ..checks import memory_bytes
 from ..training.loop import AVERAGED
 
@@ -14,14 +16,14 @@ def parameter_count(vocab_size: int, *, N: int, d_model: int, d_ff: int, **_: ob
 
 
 def training_bytes(vocab_size: int, positions: int, *, N: int, d_model: int, d_ff: int,
-                   itemsize: int = 4, **_: object) -> int:
+                   dtype: str = "float32", **_: object) -> int:
     """Estimate the bytes that training needs: for the parameters, and for the arrays of a step.
 
     positions : rows times columns of the ids that a process computes at once, on one side
     """
     count = parameter_count(vocab_size, N=N, d_model=d_model, d_ff=d_ff)
     step = positions * (N * (WIDE * d_model + INNER * d_ff) + LOGITS * vocab_size)
-    return itemsize * (COPIES * count + step)
+    return np.dtype(dtype).itemsize * (COPIES * count + step)
 
 
 def large(needed: float, what: str) -> str:
@@ -31,10 +33,16 @@ def large(needed: float, what: str) -> str:
     return f"{what} needs about {size(needed)} of memory, this machine has {size(memory_bytes())}"
 
 
-def check_fits(needed: float, what: str) -> None:
-    """Raise MemoryError if `what` needs more bytes than this machine has."""
+def check_fits(config: dict, vocab_size: int, longest: int) -> None:
+    """Raise MemoryError if the training of a config needs more memory than this machine has.
+
+    longest : the most tokens of a row, where a batch has a number of rows
+    """
+    options = config["train"]
+    rows = options.get("batch_size", 0) // options["accumulate"]
+    needed = training_bytes(vocab_size, rows * longest, dtype=config["dtype"], **config["model"])
     if needed > memory_bytes():
-        raise MemoryError(f"{large(needed, what)}; a smaller --preset, --d-model,"
+        raise MemoryError(f"{large(needed, 'training')}; a smaller --preset, --d-model,"
                           " --N, --vocab-size, --tokens or --batch-size needs less")
 
 

@@ -1,71 +1,68 @@
-"""The history of a run: a record of every step, in history.csv."""
+"""The history of a run: a record of every step, as columns of the checkpoint and as a table."""
 
 import csv
-import hashlib
 import io
-import math
-from collections.abc import Sequence
-from dataclasses import asdict, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple, fields
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from ..files import CheckpointError
 
 
+def columns_of(records: Sequence, kind: type) -> dict[str, np.ndarray]:
+    """Return {name: array (n,)} of n records of one kind, which is a dataclass; None is nan."""
+    return {f.name: np.array([getattr(record, f.name) for record in records],
+                             dtype=int if f.type is int else float) for f in fields(kind)}
+
+
+def records_of(columns: Mapping[str, np.ndarray], kind: Any) -> list:
+    """Return the records whose columns these are; raise ValueError if they are not."""
+    names, shapes = [f.name for f in fields(kind)], {c.shape for c in columns.values()}
+    if {*names} != {*columns} or [len(shape) for shape in shapes] != [1] or not all(
+            columns[f.name].dtype.kind in "if" and (f.default is None or
+            np.isfinite(columns[f.name]).all()) for f in fields(kind)):
+        raise ValueError("its history must have columns of finite numbers, of one length: "
+                         + ", ".join(names))
+    rows = zip(*(columns[name].tolist() for name in names))
+    return [kind(*(None if value != value else value for value in row)) for row in rows]
+
+
 def csv_of(records: Sequence, kind: type) -> bytes:
-    """Return the bytes of history.csv for records of one kind, which is a dataclass."""
+    """Return the bytes of history.csv, for people and other programs."""
     text = io.StringIO(newline="")
-    writer = csv.DictWriter(text, [f.name for f in fields(kind)])
-    writer.writeheader()
-    writer.writerows(asdict(record) for record in records)
+    writer = csv.writer(text)
+    writer.writerow(f.name for f in fields(kind))
+    writer.writerows(map(astuple, records))
     return text.getvalue().encode()
 
 
-def read_history(path: Path, kind: type, last: int, digest: str | None) -> list:
-    """Return the records of history.csv up to the step `last`; [] if there is no file.
+def records_in(path: Path, kind: type, last: int) -> list:
+    """Return the records up to a step of a history.csv; [] if there is no file.
 
-    digest : what `digest_of` gave for these records; None if it is not known
-
-    Raises CheckpointError if the file is damaged, or of another run.
+    An earlier version had them there, with more columns. Raises CheckpointError if it is damaged.
     """
     try:
-        with open(path, newline="") as file:
-            records = [record_of(row, kind) for row in csv.DictReader(file)]
+        with open(path, newline="", encoding="utf-8") as file:
+            rows = [row for row in csv.DictReader(file) if int(row["step"]) <= last]
+        columns = {f.name: np.array([float(row[f.name] or "nan") for row in rows],
+                                    dtype=int if f.type is int else float) for f in fields(kind)}
+        records = records_of(columns, kind)
+        check_steps(records, last)
+        if last and not records:
+            raise ValueError("it has no line")
     except FileNotFoundError:
         return []
     except (KeyError, TypeError, ValueError, OverflowError, csv.Error) as error:
-        raise CheckpointError(f"{path} is not readable: {error}") from error
-    records = [record for record in records if record.step <= last]
-    check_history(path, records, last)
-    if digest not in (None, digest_of(records)):
-        raise CheckpointError(f"{path} must be of the run in {path.parent / 'model.npz'}, got that"
-                              " of another, or one that was changed")
+        raise CheckpointError(f"{path} is not readable: it must have a number in each column, for"
+                              f" every step up to {last}") from error
     return records
 
 
-def record_of(row: dict, kind: Any) -> Any:
-    """Return a row of history.csv as a record; columns that the record does not have are left out.
-    """
-    if None in row or None in row.values():
-        raise ValueError("every line must have a value for each column")
-    known = {f.name: f.type for f in fields(kind)}
-    return kind(**{name: int(float(text)) if known[name] is int else float(text)
-                   for name, text in row.items() if name in known and text})
-
-
-def check_history(path: Path, records: Sequence, last: int) -> None:
-    """Raise CheckpointError unless records tell every step up to `last`, that of the checkpoint."""
+def check_steps(records: Sequence, last: int) -> None:
+    """Raise ValueError unless records, if there are any, tell every step up to `last`."""
     steps = [record.step for record in records]
-    if last and (not steps or steps != list(range(steps[0], last + 1))):
-        raise CheckpointError(f"{path} must hold every step up to {last}, the checkpoint's,"
-                              " once and in order")
-    for record in records:
-        if not math.isfinite(record.loss):
-            raise CheckpointError(f"{path}: every loss must be finite, got {record.loss} at step"
-                                  f" {record.step}")
-
-
-def digest_of(records: Sequence) -> str:
-    """Return the SHA-256 of the losses, by which a run recognises its history."""
-    losses = [(record.step, record.loss) for record in records]
-    return hashlib.sha256(repr(losses).encode()).hexdigest()
+    if steps and steps != list(range(steps[0], last + 1)):
+        raise ValueError(f"its history must tell every step up to {last} once and in order")

@@ -3,7 +3,6 @@
 import errno
 from collections.abc import Iterable
 from pathlib import Path
-from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -12,12 +11,10 @@ from ..checks import check_sizes
 from ..files import CheckpointError
 from .checkpoint import read_header
 from .estimates import large, parameter_count
-from .pairs import PairTraining
-from .run import Run
+from .run import TRAININGS, Run
+from .shape import check_shape
+from .training import check_options
 
-TYPES: dict[str, Any] = dict(  # of the values in a config, those that it has
-    task_options=dict, model=dict, variants=dict, dtype=str, seed=int, train=dict, digest=str,
-    vocabulary=str, characters=str, like=str, examples=list, history=str)
 POSITIONS = 2**26  # numbers in a table of positions, which is in no file
 
 
@@ -36,13 +33,11 @@ def open_run(folder: str | Path) -> Any:
     if not path.exists():
         raise FileNotFoundError(errno.ENOENT, "No such file or directory; a run is a folder that"
                                 " `train` wrote, or one of Hugging Face", str(path))
-    header = read_header(path)
-    config = header["config"]
+    config = read_header(path)["config"]
     try:
-        check_types(config)
-        check_size(config, path.stat().st_size)
+        check_config(path, config)
         run = Run(folder, config)
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
+    except (TypeError, ValueError) as error:
         raise CheckpointError(f"{path} has no usable config: {error}") from error
     run.load()
     for weights in (run.model.named_parameters(), *(state.items() for state in
@@ -51,18 +46,12 @@ def open_run(folder: str | Path) -> Any:
     return run
 
 
-def check_types(config: dict) -> None:
-    """Raise TypeError for a value in a config that is of another type than `train` writes."""
-    types = TYPES | {"files": dict if config["task"] == PairTraining.name else (list, NoneType)}
-    for name, kind in types.items():
-        if name in config and not isinstance(config[name], kind):
-            raise TypeError(f"{name} must not be {config[name]!r}"[:200])
-    files, examples = config.get("files") or [], config.get("examples", [])
-    paths = files.values() if isinstance(files, dict) else files
-    for name, texts in (("files", filter(None, paths)), ("examples", examples)):
-        for text in texts:
-            if not isinstance(text, str):
-                raise TypeError(f"{name} must hold texts, got {text!r}"[:200])
+def check_config(path: Path, config: Any) -> None:
+    """Raise CheckpointError, TypeError or ValueError unless `train` could have written a config."""
+    check_shape(f"{path}: config", config, dict(task=set(TRAININGS)))
+    check_shape(f"{path}: config", config, TRAININGS[config["task"]].shape)
+    check_options(config["train"])
+    check_size(config, path.stat().st_size)
 
 
 def check_size(config: dict, size: int) -> None:

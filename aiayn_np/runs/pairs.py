@@ -2,86 +2,27 @@
 
 import functools
 import math
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from ..checks import check_number, check_sizes
-from ..files import CheckpointError
 from ..pipelines.pipeline import SentencePipeline
 from ..text.batches import Batches
 from ..text.bleu import TOKENIZERS, Score
 from ..text.corpus import Corpus
 from ..text.measures import TextProgress, loss_on
-from ..text.pairs import digest_of
 from ..text.pictures import plot_text_training
 from ..text.task import TextTask, encoded, longest
-from ..text.vocabulary import Vocabulary
-from ..training.gradient import SharedGradient
-from ..training.loop import Step, token_nats, training_steps
-from ..training.loss import LabelSmoothedCrossEntropy
-from ..training.threads import blas_threads
-from .training import Training
+from ..training.loop import Step
+from ..training.memory import peak_memory
+from .training import VOCABULARY, Training
 
-VOCABULARY = "vocabulary.model"
+SHOWN = 3  # translations in the report
 
 
-class DataTraining(Training):
-    """A training on data of the user, with a validation now and then, and a fixed last step."""
-
-    batches: Any = None  # of the training data; `prepare` makes them
-    validate_every: int  # steps between two validations
-    batch: Any  # of a step: inputs, and then targets; steps must come in their order
-    record_of: Any  # a Step: the record of the step
-    validate: Any  # a record: write into it what a validation of the model finds
-
-    def vocabulary(self, folder: Path) -> Vocabulary:
-        """Return the run's vocabulary; raise CheckpointError if its folder has another run's."""
-        if self.learned is not None:
-            return self.learned
-        vocabulary = Vocabulary.load(folder / VOCABULARY)
-        if digest_of(vocabulary.model) != self.config["vocabulary"]:
-            raise CheckpointError(f"{folder / VOCABULARY} is not the vocabulary of this run")
-        return vocabulary
-
-    @functools.cached_property
-    def criterion(self) -> LabelSmoothedCrossEntropy:
-        """The training loss."""
-        return LabelSmoothedCrossEntropy(self.options["eps_ls"], pad=self.task.pad)
-
-    @functools.cached_property
-    def gradient(self) -> Callable:
-        """The function that takes a batch and adds its gradient, in shares where it is divided."""
-        return SharedGradient(self.model, self.criterion, token_nats, self.optimizer, self.ranks,
-                              self.options["accumulate"])
-
-    @property
-    def per_epoch(self) -> int:  # type: ignore[override]
-        """The number of batches of an epoch."""
-        return self.batches.per_epoch
-
-    def run(self, *, threads: int | None = None) -> Iterator:
-        """Train from the current step to the last one, and yield the record of each step.
-
-        Every `validate_every` steps, and at the end, the model is validated.
-        """
-        every = self.options["average_every"]
-        for s in training_steps(self.model, self.criterion, self.optimizer, self.batch,
-                                self.rate_of, steps=self.steps, rng=self.rng,
-                                gradient=self.gradient, threads=threads):
-            progress = self.record_of(s)
-            if s.step % every == 0:
-                self.recent.append(self.model.state_dict())
-            if s.step % self.validate_every == 0 or s.step == self.steps:
-                with blas_threads(threads):
-                    self.validate(progress)
-            yield progress
-
-
-class PairTraining(DataTraining):
+class PairTraining(Training):
     """A training on sentence pairs.
 
     config : as in Training, and "files" (paths of the pairs), "digest" (of the pairs),
@@ -89,6 +30,10 @@ class PairTraining(DataTraining):
     """
 
     name = "text"
+    shape: ClassVar[dict] = Training.shape | dict(
+        files={str: (str, None)}, digest=str, vocabulary=str, examples=[str],
+        train=Training.shape["train"] | dict(epochs=float, tokens=int, max_length=int,
+                                             bleu_every=int, average_every=int))
     record = TextProgress
     pipeline = SentencePipeline
     files = (VOCABULARY,)
@@ -106,7 +51,6 @@ class PairTraining(DataTraining):
 
         Raises OSError, and ValueError if the files are not those that the run began with.
         """
-        check_options(self.options)
         files, o = self.config["files"], self.options
         corpus = corpus or Corpus.read(files, self.config["seed"])
         if corpus.digest != self.config["digest"]:
@@ -142,7 +86,12 @@ class PairTraining(DataTraining):
     @property
     def validate_every(self) -> int:  # type: ignore[override]
         """Steps between two validations: an epoch."""
-        return self.batches.per_epoch
+        return self.per_epoch
+
+    @property
+    def positions(self) -> int:
+        """Positions on one side of a batch, at most."""
+        return self.options["tokens"]
 
     def batch(self, step: int) -> tuple[np.ndarray, ...]:
         """Return the batch (src, tgt_in, tgt_out) of a step."""
@@ -153,7 +102,7 @@ class PairTraining(DataTraining):
         tokens = sum(int(np.count_nonzero(ids != self.task.pad)) for ids in s.batch[:2])
         return TextProgress(s.step, float(s.scores), tokens, s.rate, s.seconds)
 
-    def announcement(self, folder: Path) -> Iterator[str]:
+    def announced(self, folder: Path) -> Iterator[str]:
         """Yield lines about the data and the model."""
         batches = self.batches
         real, padded = batches.tokens()
@@ -162,7 +111,6 @@ class PairTraining(DataTraining):
                f" validation; {self.task.vocab_size:,} pieces, {parameters:,} parameters")
         yield (f"an epoch: {batches.per_epoch} batches of at most {batches.budget} positions a"
                f" side, {real:,} tokens, {1 - real / padded:.1%} of positions are padding")
-        yield from self.memory_line(batches.budget)
 
     def validate(self, progress: TextProgress) -> None:
         """Write validation losses into a record, and in some epochs also BLEU."""
@@ -184,13 +132,13 @@ class PairTraining(DataTraining):
         references = [reference for _, reference in self.validation]
         return self.pipeline(self.task, self.model).score(lines, references)
 
-    def finish(self, history: list) -> tuple[dict, dict]:
+    def finish(self, history: list, seconds: float) -> tuple[dict, Iterator[str]]:
         """Measure BLEU on the validation set, of three ways to translate.
 
         They are: greedily by the last state of the model, greedily by the average of its last
         states, and by the paper's beam search with that average.
 
-        Returns ({way: BLEU}, numbers for metrics.json).
+        Returns (numbers for metrics.json, lines about the outcome).
         """
         last, average = history[-1], self.averaged()
         lines = self.translations(average)
@@ -200,23 +148,22 @@ class PairTraining(DataTraining):
             "average, beam 4, alpha 0.6": self.score(self.translations(average, beam=4, alpha=0.6)),
         }
         tokens = int(sum(p.tokens for p in history))
-        return found, dict(
+        return dict(
             epochs=self.options["epochs"], pairs=len(self.batches.pairs),
             validation_pairs=len(self.validation), validation_loss=last.validation_loss,
             averaged_loss=last.averaged_loss, perplexity=math.exp(last.averaged_loss),
             exact_match=float(np.mean([a == b for a, (_, b) in zip(lines, self.validation)])),
             bleu={way: round(score.score, 2) for way, score in found.items()},
             signature=found["average, greedy"].signature, tokens=tokens,
-            tokens_per_second=round(tokens / max(last.seconds, 1e-9)), peak_memory=peak_memory())
+            tokens_per_second=round(tokens / max(last.seconds, 1e-9)), peak_memory=peak_memory(),
+        ), self.lines(found, lines)
 
-    def report(self, found: Any, seconds: float, solved: bool) -> Iterator[str]:
+    def lines(self, found: dict, lines: list[str]) -> Iterator[str]:
         """Yield lines about the outcome, and a few translations."""
         yield f"step {self.optimizer.t}, BLEU of {len(self.validation)} validation pairs:"
         yield from (f"  {score.score:6.2f}  {way}" for way, score in found.items())
         yield f"  {found['average, greedy'].signature}\n"
-        sources, references = zip(*self.validation[:3])
-        lines = self.pipeline(self.task, self.averaged()).lines(sources)
-        for source, translation, reference in zip(sources, lines, references):
+        for (source, reference), translation in zip(self.validation[:SHOWN], lines):
             yield f"source     {source}\nmodel      {translation}\nreference  {reference}\n"
 
     def examples(self, n: int = 5) -> list[np.ndarray]:
@@ -226,23 +173,3 @@ class PairTraining(DataTraining):
     def plot(self, history: list) -> Any:
         """Return a Figure of loss and BLEU against the steps."""
         return plot_text_training(history, title="Training on sentence pairs")
-
-
-def check_options(options):
-    """Raise TypeError or ValueError for bad options, before any file is read."""
-    check_number("epochs", options["epochs"], 0, 1e6, open_low=True)
-    check_number("rate_scale", options["rate_scale"], 0, float("inf"))
-    check_number("eps_ls", options["eps_ls"], 0, 1)
-    names = ("vocabulary", "tokens", "max_length", "warmup_steps", "bleu_every", "average_every",
-             "accumulate")
-    check_sizes(**{name: options[name] for name in names if name in options})
-
-
-def peak_memory() -> int | None:
-    """Return the most bytes that this process has held; None where the system does not tell."""
-    try:
-        import resource
-    except ImportError:  # Windows
-        return None
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else 1024 * peak

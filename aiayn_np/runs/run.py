@@ -1,17 +1,22 @@
-"""A run: a folder with the checkpoint of a training and its history."""
+"""A run: a folder with the checkpoint of a training, its history, and what was measured."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from ..files import ChangedError, CheckpointError, replacing
 from ..plotting.figures import save_figure
 from ..training.checks import check_seed
 from ..training.tasks import TASKS
-from . import history
-from .checkpoint import load_checkpoint, read_header, save_checkpoint
-from .pairs import VOCABULARY, PairTraining
+from .checkpoint import fitting, load_checkpoint, read_header, save_checkpoint
+from .estimates import check_fits
+from .history import check_steps, columns_of, csv_of, records_in, records_of
+from .pairs import PairTraining
 from .symbols import SymbolTraining
+from .training import VOCABULARY, check_options
 from .words import WordTraining
 
 TRAININGS: dict[str, Any] = dict.fromkeys(TASKS, SymbolTraining) | {
@@ -19,12 +24,12 @@ TRAININGS: dict[str, Any] = dict.fromkeys(TASKS, SymbolTraining) | {
 
 
 class Run:
-    """The folder of a training: its checkpoint, its history, and what was measured at the end.
+    """The folder of a training: its checkpoint with the history, and what was measured at the end.
 
     config : the dict from which the training is made, see Training; the checkpoint holds it
     vocabulary : that of a new run, if it learned one, see Training
 
-    `training` has the task, the model, and what trains it.
+    `training` has the task, the model, and what trains it; `history` the records of its steps.
     """
 
     saved: int | None = None  # the step of the checkpoint when it was last read or written
@@ -61,42 +66,60 @@ class Run:
         """Whether no step is left to take."""
         return self.solved or self.optimizer.t >= self.training.steps
 
-    def trained(self) -> Any:
-        """Return the model to use: the average of the last states, which was validated."""
-        return self.training.averaged()
-
     def pipeline(self) -> Any:
-        """Return the trained model with its task, ready to use."""
-        return self.training.pipeline(self.task, self.trained())
+        """Return the trained model with its task, ready to use.
+
+        The model is the average of the last states, which was validated.
+        """
+        return self.training.pipeline(self.task, self.training.averaged())
+
+    def trained(self) -> Any:
+        """Return the model to use."""
+        return self.pipeline().model
 
     def load(self) -> None:
         """Read the checkpoint; raise CheckpointError if it is damaged, or of another model."""
-        load_checkpoint(self.checkpoint, self.model, **self.training.state)
+        columns: dict[str, np.ndarray] = {}
+        load_checkpoint(self.checkpoint, self.model, history=columns, **self.training.state)
         self.saved = self.optimizer.t
+        if columns:                                                    # an earlier one has none
+            with fitting(self.checkpoint):
+                self.history = records_of(columns, self.training.record)
+                check_steps(self.history, self.saved)
 
-    def load_history(self) -> None:
-        """Read history.csv up to the step of the checkpoint.
+    def go_on(self, changed: dict) -> list[str]:
+        """Make the data ready for a training that goes on; return notes on them.
 
-        Raises CheckpointError if the file is damaged, or of another run.
+        changed : options of the training that replace those of the config
+
+        Raises OSError, TypeError and ValueError for bad options, and CheckpointError if the history
+        or the data are not those of the run.
         """
-        self.history = history.read_history(self.folder / "history.csv", self.training.record,
-                                            self.optimizer.t, self.config.get("history"))
+        check_options(changed)
+        self.training.options |= changed
+        if not self.history:
+            self.history = records_in(self.folder / "history.csv", self.training.record,
+                                      self.optimizer.t)
+        with fitting(self.checkpoint):
+            check_fits(self.config, self.task.vocab_size, self.task.max_length)
+            return self.training.prepare()
 
     def save(self) -> None:
         """Write history.csv, the checkpoint and a new vocabulary. Only rank 0 writes.
 
-        The checkpoint is written last, so history.csv may hold more steps, never fewer. Raises
-        ChangedError if another program has written the checkpoint since it was read.
+        history.csv is for people and other programs; the run reads its history from the checkpoint.
+        Raises ChangedError if another program has written the checkpoint since it was read.
         """
         if self.training.ranks.rank:
             return
         self.check_unchanged()
         if self.saved is None and self.training.learned is not None:
             self.training.learned.save(self.folder / VOCABULARY)
-        self.config["history"] = history.digest_of(self.history)
+        kind = self.training.record
         with replacing(self.folder / "history.csv") as file:
-            file.write(history.csv_of(self.history, self.training.record))
-        save_checkpoint(self.checkpoint, self.model, config=self.config, **self.training.state)
+            file.write(csv_of(self.history, kind))
+        save_checkpoint(self.checkpoint, self.model, config=self.config,
+                        history=columns_of(self.history, kind), **self.training.state)
         self.saved = self.optimizer.t
 
     def check_unchanged(self) -> None:
@@ -109,40 +132,36 @@ class Run:
                                f" is {now}: another program has changed it; this training ends"
                                " here and saves nothing more")
 
-    def finish(self, seconds: float) -> Any:
-        """Measure the trained model, and write metrics.json; return what the report tells.
+    def finish(self, seconds: float) -> Iterator[str]:
+        """Measure the trained model, and write metrics.json on rank 0; return lines to print.
 
-        seconds : how long the training took, for metrics.json
+        seconds : how long the training took
         """
-        found, measured = self.training.finish(self.history)
-        self.save_metrics(**measured, seconds=seconds)
-        return found
-
-    def save_metrics(self, **measured: Any) -> None:
-        """Write metrics.json, the last file, on rank 0: measurements, and a summary of the run."""
-        if self.training.ranks.rank:
-            return
-        parameters = sum(p.value.size for p in self.model.parameters())
-        known = dict(task=self.task.name, steps=self.optimizer.t, parameters=parameters,
-                     seed=self.config["seed"])
-        with replacing(self.metrics) as file:
-            file.write((json.dumps(known | measured, indent=2) + "\n").encode())
+        numbers, lines = self.training.finish(self.history, seconds)
+        known = dict(task=self.task.name, steps=self.optimizer.t,
+                     parameters=sum(p.value.size for p in self.model.parameters()),
+                     seed=self.config["seed"], **numbers, seconds=seconds)
+        if not self.training.ranks.rank:
+            with replacing(self.metrics) as file:
+                file.write((json.dumps(known, indent=2) + "\n").encode())
+        return lines
 
     def measured(self) -> dict:
         """Return what metrics.json holds, {} if there is none; CheckpointError if it is damaged."""
         try:
             found = json.loads(self.metrics.read_bytes())
-            if not isinstance(found, dict):
-                raise ValueError(f"it must hold a dict, got {type(found).__name__}")
         except FileNotFoundError:
             return {}
         except (ValueError, RecursionError) as error:
-            raise CheckpointError(f"{self.metrics} is not readable: {error}") from error
+            raise CheckpointError(f"{self.metrics} is not readable: it must be JSON") from error
+        if not isinstance(found, dict):
+            raise CheckpointError(f"{self.metrics} is not readable: it must hold a dict")
         return found
 
     def draw(self) -> list[Path]:
         """Save all pictures of the training; return the paths."""
-        path = self.folder / "loss.png"
-        save_figure(self.training.plot(self.history), path, dpi=120)
-        example = self.training.examples(1)[0]
-        return [path, *self.pipeline().draw_attention(example, self.folder)]
+        paths = [self.folder / "loss.png"]
+        save_figure(self.training.plot(self.history), paths[0], dpi=120)
+        for example in self.training.examples(1):
+            paths += self.pipeline().draw_attention(example, self.folder)
+        return paths

@@ -4,9 +4,6 @@ import os
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from ..checks import check_number, check_sizes
 from ..text.bleu import check_tokenizer
 from ..text.corpus import Corpus
 from ..text.pairs import digest_of
@@ -15,59 +12,59 @@ from ..text.vocabulary import Vocabulary
 from ..text.words import Characters, Pieces, read_words
 from ..training.loop import AVERAGED
 from ..variants.choices import CHOICES
-from .estimates import check_fits, training_bytes
-from .pairs import PairTraining, check_options
+from .estimates import check_fits
+from .pairs import PairTraining
 from .run import Run
+from .training import SIZES, check_options
 from .words import WordTraining
 
-SIZES = ("N", "d_model", "d_ff", "h", "P_drop")  # of the model; other options are for training
 LAST_PART = 14  # the states that are averaged lie in the last 1/14 of the training, as in Sec. 6.1
 POSITIONS = 256  # at least; a text to translate may be longer than those in training
 MORE = 52  # positions more than symbols of the longest sequence: an output may be longer
+CHARACTERS = ("normalization", "character_coverage")  # options of a vocabulary for pairs
 VALIDATIONS = 10  # in a training on a text, at least
 
 
-def start_symbols(folder: str | Path, task: str, *, seed: int = 0, dtype: str = "float32",
-                  variants: dict[str, str] | None = None, **options: Any) -> tuple[Run, list[str]]:
-    """Make a run on a toy task; return (run, []).
+def start_symbols(folder: str | Path, task: str, **options: Any) -> tuple[Run, list[str]]:
+    """Make a run on a toy task that is ready to train; return (run, []).
 
-    options : replace those of SYMBOLS     variants : {option: name} as in `variants.choices`
+    options : replace those of SYMBOLS; and those of every run, see `config_of`
 
     Raises TypeError and ValueError for bad options, and MemoryError as `start_pairs`.
     """
-    o = SYMBOLS | options
-    check_sizes(symbols=o["symbols"])
-    config = config_of(task, o, o["symbols"], seed, dtype, variants)
-    config["task_options"] = {name: o[name] for name in ("symbols", "max_length")}
-    config["model"]["max_len"] = o["max_length"] + MORE
+    config = config_of(task, SYMBOLS, **options)
+    o = config["train"]
+    check_fits(config, o["symbols"], o["max_length"])
+    config["task_options"] = dict(symbols=o.pop("symbols"), max_length=o.pop("max_length"))
+    config["model"]["max_len"] = config["task_options"]["max_length"] + MORE
     run = Run(folder, config)
     return run, run.training.prepare()
 
 
-def start_words(folder: str | Path, files: list | None = None, *, seed: int = 0,
-                dtype: str = "float32", variants: dict[str, str] | None = None,
-                vocab_size: int | None = None, like: str | None = None, h_kv: int | None = None,
+def start_words(folder: str | Path, files: list | None = None, *, vocab_size: int | None = None,
+                like: str | None = None, h_kv: int | None = None,
                 **options: Any) -> tuple[Run, list[str]]:
     """Make the run of a language model that is ready to train; return (run, notes on its text).
 
     files : paths of the text; None takes Python's help
     vocab_size : learn so many pieces at most; None takes the characters
     like : "llama" for a model like Llama and its training, with `h_kv` heads of keys and values
-    options : replace those of WORDS     variants : {option: name} as in `variants.choices`
+    options : replace those of WORDS; and those of every run, see `config_of`
 
     Raises OSError, ValueError for a bad text or bad options, and MemoryError as `start_pairs`.
     """
-    o = WORDS | options
-    config = config_of(WordTraining.name, o, vocab_size or 1, seed, dtype, variants)
-    config["model"]["max_len"] = o["max_length"]
+    config = config_of(WordTraining.name, WORDS, **options)
+    o, model = config["train"], config["model"]
+    check_fits(config, vocab_size or 1, o["max_length"])
+    model["max_len"] = o.pop("max_length")
     if like is not None:
-        config["like"], config["model"]["h_kv"] = like, o["h"] if h_kv is None else h_kv
+        config["like"], model["h_kv"] = like, model["h"] if h_kv is None else h_kv
     text = read_words(files)
     if (different := len({*text} - {*" \t\n"})) < 2:
         raise ValueError("a text must hold at least two different characters besides blanks, got"
                          f" {different} in {' and '.join(map(str, files or ['the help']))}")
-    config["train"] |= dict(average_every=max(1, o["steps"] // (LAST_PART * AVERAGED)),
-                            validate_every=max(1, o["steps"] // VALIDATIONS))
+    o |= dict(average_every=max(1, o["steps"] // (LAST_PART * AVERAGED)),
+              validate_every=max(1, o["steps"] // VALIDATIONS))
     config |= dict(files=files and [os.path.realpath(path) for path in files],
                    digest=digest_of(text.encode()))
     vocabulary = None
@@ -80,35 +77,29 @@ def start_words(folder: str | Path, files: list | None = None, *, seed: int = 0,
     return run, run.training.prepare(text)
 
 
-def start_pairs(folder: str | Path, files: dict, *, preset: str = "small", seed: int = 0,
-                dtype: str = "float32", variants: dict[str, str] | None = None,
+def start_pairs(folder: str | Path, files: dict, *, preset: str = "small",
                 **options: Any) -> tuple[Run, list[str]]:
     """Make the run of a translator that is ready to train; return (run, notes on its pairs).
 
-    Parameters
-    ----------
     folder : the run's folder, into which nothing is written before the run is saved
     files : dict of paths of the pairs, as in Corpus.read
-    preset : a name in PRESETS     options : replace those of the preset
-    seed : for held-out pairs, weights, batches and dropout
-    variants : {option: name} as in `variants.choices`
+    preset : a name in PRESETS
+    options : replace those of the preset; and those of every run, see `config_of`
 
     Raises OSError and ValueError for bad files and options, and MemoryError if the parameters would
     need more memory than the machine has.
     """
-    o = options_of(preset, options)
-    sizes = {name: o.pop(name) for name in SIZES}
+    config = config_of(PairTraining.name, PAIRS | PRESETS[preset], **options)
+    o = config["train"]
+    check_tokenizer(o["tokenize"])
     size = o.pop("vocabulary")
-    characters = {name: o[name] for name in ("normalization", "character_coverage")}
-    check_fits(training_bytes(size, 0, **sizes, itemsize=np.dtype(dtype).itemsize), "training")
-    corpus = Corpus.read(files, seed)
+    check_fits(config, size, 0)
+    config["model"]["max_len"] = max(POSITIONS, o["max_length"])
+    corpus = Corpus.read(files, config["seed"])
     lines = [line for pair in corpus.training for line in pair]
-    vocabulary = Vocabulary.train(lines, size, **characters)
-    config: dict[str, Any] = dict(
-        task=PairTraining.name, seed=seed, dtype=dtype, variants=names_of(variants), train=o,
-        model=dict(sizes, max_len=max(POSITIONS, o["max_length"])),
-        files={name: path and os.path.realpath(path) for name, path in files.items()},
-        digest=corpus.digest, vocabulary=digest_of(vocabulary.model))
+    vocabulary = Vocabulary.train(lines, size, **{name: o[name] for name in CHARACTERS})
+    config |= dict(files={name: path and os.path.realpath(path) for name, path in files.items()},
+                   digest=corpus.digest, vocabulary=digest_of(vocabulary.model))
     run = Run(folder, config, vocabulary)
     notes = run.training.prepare(corpus)
     config["examples"] = [source for source, _ in run.training.validation[:5]]
@@ -116,37 +107,20 @@ def start_pairs(folder: str | Path, files: dict, *, preset: str = "small", seed:
     return run, notes
 
 
-def config_of(task, o, size, seed, dtype, variants):
-    """Return what the configs of runs on symbols and on a text share.
+def config_of(task: str, known: dict, *, seed: int = 0, dtype: str = "float32",
+              variants: dict[str, str] | None = None, **options: Any) -> dict[str, Any]:
+    """Return what the configs of all runs share, with every option under "model" or "train".
 
-    o : {name: value} of all options          size : of the vocabulary
+    task : its name          known : {name: default} of the options
+    seed : for held-out pairs, weights, batches and dropout
+    variants : {option: name} as in `variants.choices`; the others are the paper's
+
+    Raises TypeError and ValueError for bad options.
     """
-    if unknown := set(o) - set(SYMBOLS):
-        raise ValueError(f"options must be some of {', '.join(SYMBOLS)}, got {', '.join(unknown)}")
-    names = ("steps", "batch_size", "eps_ls", "warmup_steps", "rate_scale", "accumulate")
-    training = {name: o[name] for name in names}
-    sizes = {name: o[name] for name in ("N", "d_model", "d_ff")}
-    counts = ("steps", "batch_size", "accumulate", "warmup_steps")
-    check_sizes(**sizes, max_length=o["max_length"], **{name: o[name] for name in counts})
-    check_number("rate_scale", o["rate_scale"], 0, float("inf"))
-    check_number("eps_ls", o["eps_ls"], 0, 1)
-    check_fits(training_bytes(size, o["batch_size"] * o["max_length"] // o["accumulate"], **sizes),
-               "training")
-    return dict(task=task, seed=seed, dtype=dtype, model=sizes | dict(h=o["h"], P_drop=o["P_drop"]),
-                variants=names_of(variants), train=training)
-
-
-def names_of(variants):
-    """Return the name of every option in `variants.choices`: a given one, else the paper's."""
-    return {option: next(iter(names)) for option, names in CHOICES.items()} | (variants or {})
-
-
-def options_of(preset, changed):
-    """Return all options: those in `changed`, else those of the preset, else the defaults."""
-    options = PAIRS | PRESETS[preset]
-    if unknown := set(changed) - set(options):
-        raise ValueError(f"options must be some of {', '.join(options)}, got {', '.join(unknown)}")
-    options |= changed
-    check_options(options)
-    check_tokenizer(options["tokenize"])
-    return options
+    if unknown := set(options) - set(known):
+        raise ValueError(f"options must be some of {', '.join(known)}, got {', '.join(unknown)}")
+    o = known | options
+    check_options(o)
+    model = {name: o.pop(name) for name in SIZES}
+    chosen = {option: next(iter(names)) for option, names in CHOICES.items()} | (variants or {})
+    return dict(task=task, seed=seed, dtype=dtype, model=model, variants=chosen, train=o)

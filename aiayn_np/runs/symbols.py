@@ -2,17 +2,17 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ..pipelines.pipeline import SourcePipeline
 from ..plotting.figures import plot_loss
-from ..training.loop import Progress, share_exact, train
+from ..training import loop
 from ..training.tasks import TASKS, Task
 from .training import Training
 
-SHOWN = 6  # test sequences in the report
+TESTED, SHOWN = 2000, 6  # test sequences, and those of them in the report
 
 
 class SymbolTraining(Training):
@@ -21,56 +21,60 @@ class SymbolTraining(Training):
     config : as in Training, and "task_options": symbols, max_length
     """
 
-    record = Progress
+    shape: ClassVar[dict] = Training.shape | dict(
+        task_options=dict(symbols=int, max_length=int),
+        train=Training.shape["train"] | dict(steps=int, batch_size=int))
+    record = loop.Progress
     pipeline = SourcePipeline
+    measure = staticmethod(loop.token_scores)
+    record_of = staticmethod(loop.progress_of)
+    validate_every = 25
+    held_out: Any = ()  # validation examples; `prepare` makes them
 
     def make_task(self, folder: Path) -> Task:
         """Return the task that the config names."""
         return TASKS[self.config["task"]](**self.config["task_options"])
 
     def prepare(self) -> list[str]:
-        """Raise ValueError if no sequence is left to validate and to test on; return []."""
-        self.task.validation(1)
+        """Make the validation examples; batches are drawn when they are needed.
+
+        Raises ValueError if no sequence is left to validate and to test on.
+        """
+        self.held_out = self.task.validation(loop.VALIDATED)
         self.task.test(1)
         return []
-
-    def run(self, *, threads: int | None = None) -> Iterator[Progress]:
-        """Train from the current step until the task is solved, or to the last step."""
-        o = self.options
-        return train(self.model, self.task, steps=o["steps"], batch_size=o["batch_size"],
-                     eps_ls=o["eps_ls"], accumulate=o["accumulate"], schedule=self.rate_of,
-                     ranks=self.ranks, threads=threads, **self.state)
 
     def batch(self, step: int) -> tuple[np.ndarray, ...]:
         """Return the batch (src, tgt_in, tgt_out) of a step; steps must be taken in order."""
         return self.task.batch(self.options["batch_size"], self.rng)
 
-    def announcement(self, folder: Path) -> Iterator[str]:
-        """Yield lines about the training that begins."""
-        yield f"training on the task {self.task.name}, into {folder}"
-        yield from self.memory_line(self.options["batch_size"] * self.task.max_length)
+    def validate(self, progress: loop.Progress) -> None:
+        """Write into a record which share is decoded exactly; the task is solved if all are."""
+        loop.write_share(self.model, self.recent, self.task, self.held_out, self.ranks, progress)
 
-    def finish(self, history: list, n: int = 2000) -> tuple[tuple, dict]:
+    def announced(self, folder: Path) -> Iterator[str]:
+        """Yield a line about the training that begins."""
+        yield f"training on the task {self.task.name}, into {folder}"
+
+    def finish(self, history: list, seconds: float) -> tuple[dict, Iterator[str]]:
         """Decode the test examples, which training and validation never use.
 
-        n : how many examples; fewer if the task has fewer
-
-        Returns ((share decoded exactly, the examples), numbers for metrics.json).
+        Returns (numbers for metrics.json, lines about the outcome).
         """
-        examples = self.task.test(n)
-        share = share_exact(self.averaged(), examples, self.ranks, bos=self.task.bos,
-                            eos=self.task.eos)
-        return (share, examples), dict(exact_match=share, held_out=len(examples[0]))
+        examples, model = self.task.test(TESTED), self.averaged()
+        share = loop.share_exact(model, examples, self.ranks, bos=self.task.bos, eos=self.task.eos)
+        solved = "solved" if history and history[-1].solved else "not solved"
+        told = (f"{self.task.name}: {solved} after {self.optimizer.t} steps, {share:.2%} of"
+                f" {len(examples[0])} test sequences exact, {seconds:.1f} s\n")
+        return (dict(exact_match=share, held_out=len(examples[0])),
+                self.lines(told, model, examples))
 
-    def report(self, found: Any, seconds: float, solved: bool) -> Iterator[str]:
-        """Yield lines about the outcome, and a few test sequences with the model's output."""
-        share, (src, _, tgt_out) = found
-        yield (f"{self.task.name}: {'solved' if solved else 'not solved'} after {self.optimizer.t}"
-               f" steps, {share:.2%} of {len(src)} test sequences exact, {seconds:.1f} s\n")
-        src, tgt_out = src[:SHOWN], tgt_out[:SHOWN]
-        text = self.task.text
-        out = self.pipeline(self.task, self.averaged()).decode(src, max_len=tgt_out.shape[1])
-        rows = [(text(s), text(o), text(t)) for s, o, t in zip(src, out, tgt_out)]
+    def lines(self, told: str, model: Any, examples: tuple) -> Iterator[str]:
+        """Yield what is told of the outcome, and a few test sequences with the model's output."""
+        yield told
+        src, _, tgt_out = (ids[:SHOWN] for ids in examples)
+        out = self.pipeline(self.task, model).decode(src, max_len=tgt_out.shape[1])
+        rows = [tuple(map(self.task.text, row)) for row in zip(src, out, tgt_out)]
         width = max(len("source"), *(len(cell) for row in rows for cell in row))
         yield f"{'source':<{width}}   {'output':<{width}}"
         for source, output, want in rows:
@@ -79,7 +83,7 @@ class SymbolTraining(Training):
 
     def examples(self, n: int = 5) -> list[np.ndarray]:
         """Return n sources (1, T) of the test set: the longest, and then the first others."""
-        src = self.task.test(2000)[0]
+        src = self.task.test(TESTED)[0]
         longest = self.task.longest(src)
         others = src[(src != longest).any(axis=1)][: n - 1]
         return [row[row != self.task.pad][None] for row in [*longest, *others]]

@@ -1,70 +1,94 @@
 """The training of a task: the base class of the three kinds, symbols, sentence pairs and texts."""
 
+import functools
+import math
 from collections import deque
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from ..pipelines.pipeline import Pipeline
-from ..training.loop import AVERAGED, averaged
+from ..checks import check_number, check_sizes
+from ..files import CheckpointError
+from ..text.pairs import digest_of
+from ..text.vocabulary import Vocabulary
+from ..training import loop
+from ..training.checks import check_sizes_or_none
+from ..training.gradient import SharedGradient
+from ..training.loss import LabelSmoothedCrossEntropy
 from ..training.optimizer import Adam, warmup_rate
 from ..training.ranks import ALONE
 from ..transformer import Transformer
-from ..variants.choices import keywords
+from ..variants.choices import CHOICES, keywords
 from .estimates import large, training_bytes
+
+VOCABULARY = "vocabulary.model"
+SIZES = dict(N=int, d_model=int, d_ff=int, h=int, P_drop=float)  # of a model
+COUNTS = {"steps", "batch_size", "tokens", "symbols", "max_length", "vocabulary", "warmup_steps",
+          "accumulate", "bleu_every", "average_every", "validate_every", "N", "d_model", "d_ff"}
+
+
+def check_options(options: dict) -> None:
+    """Raise TypeError or ValueError for bad options of a training or bad sizes of its model."""
+    check_sizes(**{name: value for name, value in options.items() if name in COUNTS})
+    for name, high in (("epochs", 1e6), ("rate_scale", math.inf), ("eps_ls", 1)):
+        if name in options:
+            check_number(name, options[name], 0, high, open_low=name == "epochs")
+
+
+def warmup(training: "Training") -> Callable[[int], float]:
+    """Return the learning rate of a training as a function of the step, Eq. (3)."""
+    o = training.options
+    return functools.partial(warmup_rate, d_model=training.model.d_model,
+                             scale=o["rate_scale"], warmup_steps=o["warmup_steps"])
 
 
 class Training:
     """A task with its data, the model that learns it, its optimizer and its generator.
 
-    A kind of training also has these methods:
-
-    prepare()                         make the data ready; returns notes on the data
-    run(threads)                      train to the last step, and yield the record of each step
-    announcement(folder)              lines about the training that begins
-    finish(history)                   (what `report` tells, numbers for metrics.json)
-    report(found, seconds, solved)    lines about the outcome, and some of the model's output
-    examples(n)                       at most n sources (1, T) that were not trained on
-    plot(history)                     a Figure of the training curve
-
-    config : dict with "task" (name), "model" (options of Transformer), "variants" (names of
-        `variants.choices`), "dtype", "seed", "train" (the options of training), and what a subclass
-        adds
+    config : a dict of the shape `shape`, with "task" (name), "model" (options of the model),
+        "variants" (names of `variants.choices`), "dtype", "seed", "train" (the options of
+        training), and what a kind of training adds
     vocabulary : that of a new run, if it learned one; a saved run reads that in its folder
 
     `recent` holds the model's last states, which are averaged.
     """
 
-    name = ""  # of the task, in a config
+    shape: ClassVar[dict] = dict(  # of a config, as in shape.py
+        task=str, seed=int, dtype={"float32", "float64"}, model=SIZES | dict(max_len=int),
+        variants={f"{option}?": set(names) for option, names in CHOICES.items()},
+        train=dict(eps_ls=float, warmup_steps=int, rate_scale=float, accumulate=int))
+    recipe: Any = (Transformer, Adam, warmup)  # makers of the model, the optimizer and the rate
     record: Any  # the class of the records of its steps
-    pipeline: Any = Pipeline  # the class that uses the trained model
+    pipeline: Any  # the class that uses the trained model
     files: tuple[str, ...] = ()  # names of files in the folder that only this kind of run has
-    per_epoch: int | None = None  # steps of an epoch, for data that has an end
+    measure: Any = staticmethod(loop.token_nats)  # what a step keeps of the scores of its batch
+    batches: Any = None  # of data that have an end; `prepare` makes them
     ranks: Any = ALONE  # or the Ranks that train together: all hold the training, rank 0 writes
+    # what else a kind of training has:
+    name: str  # of the task, in a config
+    make_task: Any  # the folder: the task that the config describes
+    prepare: Any  # makes the data ready; returns notes on them
+    batch: Any  # the step: inputs, and then targets; steps must come in their order
+    record_of: Any  # a Step: the record of the step
+    validate_every: int  # steps between two validations
+    validate: Any  # a record: writes into it what a validation of the model finds
+    announced: Any  # the folder: lines about the data and the model
+    finish: Any  # (history, seconds): (numbers for metrics.json, an iterator of lines to print)
+    examples: Any  # n: at most n sources (1, T) that were not trained on
+    plot: Any  # the history: a Figure of the training curve
 
     def __init__(self, folder: Path, config: dict, vocabulary: Any = None) -> None:
         self.config, self.options, self.learned = config, config["train"], vocabulary
         self.task = self.make_task(folder)
         self.rng = np.random.default_rng(config["seed"])
+        make_model, make_optimizer, _ = self.recipe
         options = config["model"] | keywords(config["variants"])
-        self.model = self.make_model(options).astype(config["dtype"])
-        self.optimizer = self.make_optimizer()
-        self.recent: deque[dict] = deque(maxlen=AVERAGED)
-
-    def make_task(self, folder: Path) -> Any:
-        """Return the task that the config describes; it may read the folder."""
-        raise NotImplementedError
-
-    def make_model(self, options: dict) -> Any:
-        """Return a new model of these options, which include the variants."""
-        return Transformer(self.task.vocab_size, **options, rng=self.rng)
-
-    def make_optimizer(self) -> Adam:
-        """Return a new optimizer of the model."""
-        return Adam(self.model)
+        model = make_model(self.task.vocab_size, **options, rng=self.rng)
+        self.model = model.astype(config["dtype"])
+        self.optimizer = make_optimizer(self.model)
+        self.recent: deque[dict] = deque(maxlen=loop.AVERAGED)
 
     @property
     def state(self) -> dict[str, Any]:
@@ -72,28 +96,69 @@ class Training:
         return dict(optimizer=self.optimizer, rng=self.rng, recent=self.recent)
 
     @property
+    def per_epoch(self) -> Any:
+        """The number of batches of an epoch; None for data without an end."""
+        return self.batches and self.batches.per_epoch
+
+    @property
     def steps(self) -> int:
         """The number of the last step."""
         return self.options["steps"]
 
     @property
+    def positions(self) -> int:
+        """Positions on one side of a batch, at most."""
+        return self.options["batch_size"] * self.task.max_length
+
+    @property
     def rate_of(self) -> Callable[[int], float]:
-        """The learning rate as a function of the step, Eq. (3)."""
-        return partial(warmup_rate, d_model=self.model.d_model, scale=self.options["rate_scale"],
-                       warmup_steps=self.options["warmup_steps"])
+        """The learning rate as a function of the step."""
+        return self.recipe[2](self)
+
+    @functools.cached_property
+    def criterion(self) -> LabelSmoothedCrossEntropy:
+        """The training loss."""
+        return LabelSmoothedCrossEntropy(self.options["eps_ls"], pad=self.task.pad)
+
+    @functools.cached_property
+    def gradient(self) -> Callable:
+        """The function that takes a batch and adds its gradient, in shares where it is divided."""
+        return SharedGradient(self.model, self.criterion, self.measure, self.optimizer, self.ranks,
+                              self.options["accumulate"])
+
+    def run(self, *, threads: int | None = None) -> Iterator:
+        """Train from the current step to the last one, and yield the record of each step.
+
+        Every `validate_every` steps, and at the end, the model is validated. A toy task ends as
+        soon as it is solved.
+        """
+        check_sizes_or_none(threads=threads)
+        taken = loop.training_steps(
+            self.model, self.criterion, self.optimizer, self.batch, self.rate_of, steps=self.steps,
+            rng=self.rng, gradient=self.gradient, threads=threads)
+        return loop.until_solved(
+            self.model, map(self.record_of, taken), self.recent, self.validate, last=self.steps,
+            every=self.validate_every, threads=threads,
+            average_every=self.options.get("average_every", loop.AVERAGED_EVERY))
+
+    def vocabulary(self, folder: Path) -> Vocabulary:
+        """Return the run's vocabulary; raise CheckpointError if its folder has another run's."""
+        if self.learned is not None:
+            return self.learned
+        vocabulary = Vocabulary.load(folder / VOCABULARY)
+        if digest_of(vocabulary.model) != self.config["vocabulary"]:
+            raise CheckpointError(f"{folder / VOCABULARY} is not the vocabulary of this run")
+        return vocabulary
 
     def averaged(self) -> Any:
         """Return a copy of the model with the average of its last states (Sec. 6.1)."""
-        return averaged(self.model, self.recent)
+        return loop.averaged(self.model, self.recent)
 
-    def memory_line(self, positions: int) -> Iterator[str]:
-        """Yield a line if training needs much memory.
-
-        positions : on one side of a batch
-        """
-        share = positions // (self.ranks.size * self.options["accumulate"])
-        itemsize = next(self.model.parameters()).value.itemsize
-        needed = training_bytes(self.task.vocab_size, share, **self.config["model"],
-                                itemsize=itemsize)
+    def announcement(self, folder: Path) -> Iterator[str]:
+        """Yield lines about the training that begins; one says if it needs much memory."""
+        yield from self.announced(folder)
+        share = self.positions // (self.ranks.size * self.options["accumulate"])
+        needed = training_bytes(self.task.vocab_size, share, dtype=self.config["dtype"],
+                                **self.config["model"])
         if line := large(needed, "training"):
             yield line

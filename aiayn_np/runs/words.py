@@ -5,11 +5,10 @@ import platform
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from ..checks import check_sizes
 from ..pipelines.pipeline import WordPipeline
 from ..text.measures import WordsProgress, loss_on
 from ..text.pairs import digest_of
@@ -19,22 +18,54 @@ from ..training.loop import Step
 from ..training.optimizer import Adam
 from ..variants.models import LanguageModel, llama
 from ..variants.optimizers import AdamW, cosine_rate, matrices
-from .pairs import VOCABULARY, DataTraining
+from .training import VOCABULARY, Training, warmup
 
 MOST = 100_000  # tokens that a validation reads; the measurement at the end reads all
 DECAY = 0.1  # of a model like Llama, as in Touvron et al., 2023
 SAMPLE = 60  # tokens that are written at a validation
 
 
-class WordTraining(DataTraining):
+def paper_model(vocab_size: int, *, encoder_layer: Any, decoder_layer: Any = None,
+                attention: Any = None, **options: Any) -> LanguageModel:
+    """Return a new language model with the encoder layers of the paper, or of a variant."""
+    return LanguageModel(vocab_size, layer=encoder_layer, pad=None, **options)
+
+
+def llama_model(vocab_size: int, *, encoder_layer: Any, decoder_layer: Any = None,
+                attention: Any = None, positions: Any = None, **options: Any) -> LanguageModel:
+    """Return a new language model like Llama, which has layers and positions of its own."""
+    return llama(vocab_size, **options)
+
+
+def decaying(model: LanguageModel) -> AdamW:
+    """Return an AdamW that lets the matrices of a model decay."""
+    return AdamW(model, beta_2=0.95, decay=DECAY, decayed=matrices(model))
+
+
+def cosine(training: Training) -> Callable[[int], float]:
+    """Return a rate that rises to the same peak as that of Eq. (3), and falls by a cosine."""
+    warmup_steps = training.options["warmup_steps"]
+    return partial(cosine_rate, steps=training.steps, peak=warmup(training)(warmup_steps),
+                   warmup_steps=warmup_steps)
+
+
+RECIPES = {"paper": (paper_model, Adam, warmup), "llama": (llama_model, decaying, cosine)}
+
+
+class WordTraining(Training):
     """A training of a language model, by default that of the paper's layers.
 
     config : as in Training, and "files" (paths of the text; None for Python's help), "digest" (of
         the text), and the vocabulary: "characters", or the digest of its file, "vocabulary";
-        "like", if the model and its training are to be like "llama"
+        "like", the name of another recipe than that of the paper
     """
 
     name = "words"
+    shape: ClassVar[dict] = Training.shape | {
+        "files": ([str], None), "digest": str, "characters?": str, "vocabulary?": str,
+        "like?": set(RECIPES), "model": Training.shape["model"] | {"h_kv?": int},
+        "train": Training.shape["train"] | dict(steps=int, batch_size=int, average_every=int,
+                                                validate_every=int)}
     record = WordsProgress
     pipeline = WordPipeline
     held_out: Any = None  # Windows of the text that is held back; `prepare` makes them
@@ -50,32 +81,13 @@ class WordTraining(DataTraining):
             self.files = (VOCABULARY,)
             vocabulary = Pieces(self.vocabulary(folder))
         else:
-            vocabulary = Characters(self.config["characters"])
+            vocabulary = Characters(self.config.get("characters", ""))
         return WordsTask(vocabulary, self.config["model"]["max_len"])
 
-    def make_model(self, options: dict) -> LanguageModel:
-        """Return a new language model, with the encoder layers of the variants."""
-        sizes = {name: options[name] for name in (
-            "N", "d_model", "d_ff", "h", "P_drop", "max_len")}
-        if "like" in self.config:
-            return llama(self.task.vocab_size, **sizes, h_kv=options["h_kv"], rng=self.rng)
-        return LanguageModel(self.task.vocab_size, **sizes, positions=options["positions"],
-                             layer=options["encoder_layer"], pad=None, rng=self.rng)
-
-    def make_optimizer(self) -> Adam:
-        """Return the paper's Adam, or AdamW, which lets the matrices decay."""
-        if "like" not in self.config:
-            return super().make_optimizer()
-        return AdamW(self.model, beta_2=0.95, decay=DECAY, decayed=matrices(self.model))
-
     @property
-    def rate_of(self) -> Callable[[int], float]:
-        """The rate of Eq. (3), or one that rises to the same peak and falls by a cosine."""
-        if "like" not in self.config:
-            return super().rate_of
-        warmup = self.options["warmup_steps"]
-        return partial(cosine_rate, steps=self.steps, peak=super().rate_of(warmup),
-                       warmup_steps=warmup)
+    def recipe(self) -> tuple:
+        """The makers of the model, the optimizer and the rate."""
+        return RECIPES[self.config.get("like", "paper")]
 
     def prepare(self, text: str | None = None) -> list[str]:
         """Make windows of `text`, or of the files; return notes on the text.
@@ -83,7 +95,6 @@ class WordTraining(DataTraining):
         Raises OSError, and ValueError if the text is not the one that the run began with.
         """
         o, files = self.options, self.config["files"]
-        check_sizes(steps=o["steps"], accumulate=o["accumulate"])
         text = read_words(files) if text is None else text
         if digest_of(text.encode()) != self.config["digest"]:
             where = " and ".join(files) if files else f"Python {platform.python_version()}"
@@ -115,17 +126,16 @@ class WordTraining(DataTraining):
         """Return the record of a step."""
         return WordsProgress(s.step, float(s.scores), s.batch[-1].size, s.rate, s.seconds)
 
-    def announcement(self, folder: Path) -> Iterator[str]:
+    def announced(self, folder: Path) -> Iterator[str]:
         """Yield lines about the text and the model."""
         parameters = sum(p.value.size for p in self.model.parameters())
         yield (f"{self.characters:,} characters, the last {self.held_characters:,} held back;"
                f" {self.task.vocab_size:,} different tokens, {parameters:,} parameters, into"
                f" {folder}")
-        if "like" in self.config:
-            decayed = sum(p.value.size for p in matrices(self.model))
+        if isinstance(self.optimizer, AdamW):
+            decayed = sum(p.value.size for p in self.optimizer.decayed)
             yield (f"AdamW: the {decayed:,} parameters in matrices decay by {DECAY}, the gains of"
                    " the norms do not")
-        yield from self.memory_line(self.batches.rows * self.batches.T)
 
     def nats_per_character(self, windows: Windows) -> float:
         """Return the mean loss in nats for each character, of windows of the held-back text."""
@@ -143,24 +153,26 @@ class WordTraining(DataTraining):
         return self.task.text(pipeline.written(self.beginning, steps=steps, temperature=0.8,
                                                rng=np.random.default_rng(0)))
 
-    def finish(self, history: list) -> tuple[float, dict]:
+    def finish(self, history: list, seconds: float) -> tuple[dict, Iterator[str]]:
         """Measure the model on the held-back text.
 
-        Returns (the loss in nats for each character, numbers for metrics.json).
+        Returns (numbers for metrics.json, lines about the outcome).
         """
         nats = self.nats_per_character(self.held_out)
-        tokens = sum(p.tokens for p in history)
-        return nats, dict(
-            nats_per_character=nats, perplexity_per_character=math.exp(min(nats, 700)),
+        perplexity, tokens = math.exp(min(nats, 700)), sum(p.tokens for p in history)
+        told = (f"words: {self.optimizer.t} steps, {nats:.3f} nats per character of the"
+                f" {self.held_characters:,} held back (perplexity {perplexity:.2f}),"
+                f" {seconds:.1f} s\n")
+        return dict(
+            nats_per_character=nats, perplexity_per_character=perplexity,
             characters=self.characters, held_back=self.held_characters,
             vocabulary=self.task.vocab_size, tokens=tokens,
-            tokens_per_second=round(tokens / max(history[-1].seconds, 1e-9)))
+            tokens_per_second=round(tokens / max(history[-1].seconds, 1e-9)),
+        ), self.lines(told)
 
-    def report(self, found: float, seconds: float, solved: bool) -> Iterator[str]:
-        """Yield lines about the outcome, and a text that the model writes."""
-        yield (f"words: {self.optimizer.t} steps, {found:.3f} nats per character of the"
-               f" {self.held_characters:,} held back (perplexity"
-               f" {math.exp(min(found, 700)):.2f}), {seconds:.1f} s\n")
+    def lines(self, told: str) -> Iterator[str]:
+        """Yield what is told of the outcome, and a text that the model writes."""
+        yield told
         yield "After the first line of the text held back it writes:\n"
         yield self.sample(20 * SAMPLE)
 

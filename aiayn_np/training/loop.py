@@ -1,7 +1,7 @@
 """Training: batch, forward, loss, backward, rate, step, and again (Sec. 5).
 
-`training_steps` is the one loop. `train` runs it on a toy task, runs/pairs.py on sentence pairs and
-on texts.
+`training_steps` is the one loop. `train` runs it on a toy task, and runs/training.py on a toy task,
+on sentence pairs and on a text.
 """
 
 import copy
@@ -140,36 +140,48 @@ def train(model: Transformer, task: Task, *, steps: int, batch_size: int = 64,
     rate_of = schedule or partial(warmup_rate, d_model=model.d_model, warmup_steps=100, scale=0.2)
     taken = training_steps(model, criterion, optimizer, lambda _: task.batch(batch_size, rng),
                            rate_of, steps=steps, rng=rng, gradient=gradient, threads=threads)
-    records = (Progress(s.step, float(s.scores[0]), float(s.scores[1]), s.rate, s.seconds)
-               for s in taken)
+    records = map(progress_of, taken)
     if validate_every is None:
         return records
-    validation = task.validation(validation_size)
-    return until_solved(model, records, recent, every=validate_every, last=steps, threads=threads,
-                        share_right=lambda average: validate(average, task, validation,
-                                                             ranks=ranks))
+    write = partial(write_share, model, recent, task, task.validation(validation_size), ranks)
+    return until_solved(model, records, recent, write, every=validate_every, last=steps,
+                        threads=threads)
 
 
-def until_solved(model: Transformer, records: Iterable[Progress], recent: deque, *, every: int,
-                 last: int, threads: int | None,
-                 share_right: Callable[[Transformer], float]) -> Iterator[Progress]:
-    """Yield the records of a training up to the first one whose validation is perfect.
+def until_solved(model: Module, records: Iterable, recent: deque, validate: Callable[[Any], None],
+                 *, every: int, last: int, average_every: int = AVERAGED_EVERY,
+                 threads: int | None) -> Iterator:
+    """Yield the records of a training up to the first one that says it is `solved`.
 
-    `every` so many steps, and after the last one, `share_right` validates the average of the
-    `recent` states. The model takes the values of the average that is perfect.
+    `every` so many steps, and after the last one, `validate` writes what it finds into the record.
+    For an average, the model's state joins the `recent` ones now and then.
     """
-    for progress in records:
-        if progress.step % AVERAGED_EVERY == 0:
+    for record in records:
+        if record.step % average_every == 0:
             recent.append(model.state_dict())
-        if progress.step % every == 0 or progress.step == last:
+        if record.step % every == 0 or record.step == last:
             with blas_threads(threads):
-                average = averaged(model, recent)
-                progress.validation = share_right(average)
-            if progress.solved:
-                model.load_state_dict(average.state_dict())
-        yield progress
-        if progress.solved:
+                validate(record)
+        yield record
+        if record.solved:
             return
+
+
+def progress_of(s: Step) -> Progress:
+    """Return the record of a step on a toy task."""
+    return Progress(s.step, float(s.scores[0]), float(s.scores[1]), s.rate, s.seconds)
+
+
+def write_share(model: Transformer, recent: deque, task: Task, batch: Sequence[np.ndarray],
+                ranks: Alone, progress: Progress) -> None:
+    """Validate the average of the recent states: write into a record which share is right.
+
+    The model takes the values of the average that is perfect.
+    """
+    average = averaged(model, recent)
+    progress.validation = validate(average, task, batch, ranks=ranks)
+    if progress.solved:
+        model.load_state_dict(average.state_dict())
 
 
 def averaged(model: M, states: Sequence[dict]) -> M:

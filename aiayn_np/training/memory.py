@@ -1,4 +1,4 @@
-"""A few lines that make a training step a quarter faster on Linux.
+"""Memory: a few lines that make a training step a quarter faster on Linux, and what was held.
 
 A step makes some thousand arrays and frees them all at its end. The C library (glibc) then gives
 the memory back to the system, and the next step pays for getting every page anew. At classroom size
@@ -8,6 +8,7 @@ this program, and to take all arrays up to 32 MiB from it. On other systems noth
 """
 
 import ctypes
+import sys
 
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # glibc's malloc.h
 
@@ -23,3 +24,13 @@ def keep_freed_memory() -> None:
         return
     mallopt(M_MMAP_THRESHOLD, 2**25)
     mallopt(M_TRIM_THRESHOLD, 2**31 - 1)
+
+
+def peak_memory() -> int | None:
+    """Return the most bytes that this process has held; None where the system does not tell."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return None
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else 1024 * peak

@@ -3,7 +3,7 @@
 import json
 import re
 
-from aiayn_np.runs.run import Run
+from aiayn_np.runs.start import start_symbols
 
 
 def data_of(page):
@@ -15,11 +15,7 @@ def data_of(page):
 
 def untrained_run(folder, **variants):
     """A run of the default model, or of a variant, before training, saved."""
-    config = dict(
-        task="reverse", seed=3, dtype="float32", task_options=dict(symbols=10, max_length=10),
-        model=dict(N=2, d_model=64, d_ff=256, h=4, max_len=62), variants=variants, train={},
-    )
-    run = Run(folder, config)
+    run, _ = start_symbols(folder, "reverse", seed=3, variants=variants)
     run.folder.mkdir()
     run.save()
     return run

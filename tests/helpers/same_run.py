@@ -1,14 +1,21 @@
 """Runs that must have ended alike, and runs without pictures or with blank ones."""
 
+import json
 from pathlib import Path
 
 import numpy as np
 
-from aiayn_np.runs.checkpoint import read_checkpoint
 from aiayn_np.runs.open import open_run
 from aiayn_np.runs.run import Run
 
 TINY = ["--N", "1", "--d-model", "8", "--d-ff", "8", "--h", "2", "--batch-size", "4"]
+
+
+def read_checkpoint(path):
+    """(header, {name: array}) of a checkpoint file, without any check."""
+    with np.load(path) as file:
+        arrays = dict(file)
+    return json.loads(arrays.pop("header").tobytes()), arrays
 
 
 def assert_same_run(folder, other):
@@ -21,10 +28,10 @@ def assert_same_run(folder, other):
     assert set(header.pop("arrays")) == set(want_header.pop("arrays"))
     assert header == want_header
     for name in want:
+        if name in ("history/seconds", "history/validation"):
+            continue
         np.testing.assert_array_equal(arrays[name], want[name], err_msg=name)
     runs = [open_run(f) for f in (folder, other)]
-    for run in runs:
-        run.load_history()
     a, b = ([{name: x for name, x in vars(record).items() if name not in ("seconds", "validation")}
              for record in run.history] for run in runs)
     assert a == b

@@ -12,6 +12,7 @@ import pytest
 from same_run import without_pictures
 
 from aiayn_course.cli.main import main
+from aiayn_np.runs.history import records_in
 from aiayn_np.runs.open import open_run
 
 EARLIER = Path(__file__).parents[1] / "golden" / "earlier_runs"
@@ -45,14 +46,38 @@ def test_it_opens(here, capsys, command, typed):
 ])
 def test_it_goes_on(here, capsys, task, later):
     before = open_run(task)
-    before.load_history()
+    steps = before.optimizer.t
+    kept = records_in(here / task / "history.csv", before.training.record, steps)
     assert main(["train", task, "--out", task, "--resume", *later]) == 0
     err = capsys.readouterr().err.splitlines()
     states = [line for line in err if "states.npz is of an earlier version" in line]
     assert len(states) == (task == "copy")
     run = open_run(task)
-    run.load_history()
-    assert run.optimizer.t > before.optimizer.t
-    assert run.history[: before.optimizer.t] == before.history
+    assert run.optimizer.t > steps
+    assert run.history[:steps] == kept
+    assert len(run.history) == run.optimizer.t
     with open(here / task / "history.csv", newline="") as file:
         assert "chrf" not in next(csv.reader(file))
+
+
+def test_its_history_with_a_hole_or_without_numbers_is_refused(here, capsys):
+    """That is, when it would go on: it decodes in any case."""
+    path = here / "copy" / "history.csv"
+    head, one, two, *rest = path.read_bytes().splitlines(keepends=True)
+    nan = b",".join([two.split(b",")[0], b"nan", *two.split(b",")[2:]])
+    for lines in ([head, one, *rest], [head, one, one, two, *rest], [head, two, one, *rest],
+                  [head, one, nan, *rest], [head, one, two], [head[:9]], [b"a,b\n1,2\n"],
+                  [b"step,loss\nx,1\n"], [b"\0" * 50], [b"step,loss\n", b"9" * 5000, b",1\n"],
+                  [head, b"1,", b"9" * 200_000]):
+        path.write_bytes(b"".join(lines))
+        assert main(["decode", "copy", "3 1"]) == 0
+        assert main(["train", "copy", "--out", "copy", "--resume", "--steps", "12"]) == 2
+        err = capsys.readouterr().err
+        assert err.startswith("aiayn-np: error: copy/history.csv is not readable: it must have"), (
+            err, lines)
+
+
+def test_its_history_that_is_missing_is_told(here, capsys):
+    (here / "copy" / "history.csv").unlink()
+    assert main(["train", "copy", "--out", "copy", "--resume", "--steps", "12"]) == 0
+    assert "has no history.csv: it begins at step 11\n" in capsys.readouterr().err

@@ -16,12 +16,12 @@ import time
 
 import numpy as np
 import pytest
+from same_run import read_checkpoint
 from test_checkpoint import build, everything
 from test_checkpoint import run as go_on
 
 from aiayn_course.cli.main import main
 from aiayn_np import CheckpointError, load_checkpoint, save_checkpoint
-from aiayn_np.runs.checkpoint import read_checkpoint
 from aiayn_np.runs.open import open_run
 from aiayn_np.runs.run import Run
 
@@ -141,7 +141,6 @@ def test_a_training_that_is_killed_resumes_to_the_same_run_as_one_that_is_not(
         if code != -signal.SIGKILL:                                    # it was faster
             break
         run = open_run(out)                                            # readable after every kill
-        run.load_history()
         assert [p.step for p in run.history] == [*range(1, run.optimizer.t + 1)]
         stopped_at.append(run.optimizer.t)
     print(f"\n{len(stopped_at)} of {len(stopped_at)} killed trainings readable, at steps"
@@ -174,7 +173,6 @@ def test_an_end_between_the_files_of_a_save_leaves_no_hole_in_what_a_run_keeps(
     with contextlib.redirect_stderr(io.StringIO()):
         assert main(argv) == 1
     run = open_run(out)
-    run.load_history()
     assert run.optimizer.t < 120
     assert [p.step for p in run.history] == [*range(1, run.optimizer.t + 1)]
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from same_run import read_checkpoint
 from sentences import options
 from test_kills import quietly
 
-from aiayn_np.runs.checkpoint import read_checkpoint
 from aiayn_np.runs.open import open_run
 
 pytestmark = pytest.mark.slow
@@ -80,8 +80,6 @@ def assert_close(folder, other, tolerance):
     for name in others:
         np.testing.assert_allclose(arrays[name], others[name], rtol=0, atol=tolerance)
     runs = [open_run(f) for f in (folder, other)]
-    for run in runs:
-        run.load_history()
     a, b = ([p.loss for p in run.history] for run in runs)
     np.testing.assert_allclose(a, b, rtol=0, atol=tolerance)
 
@@ -118,8 +116,6 @@ def test_a_run_begun_on_some_ranks_goes_on_on_others(tmp_path, no_pictures, text
         assert on_ranks(n, *words)[0] == 0 if n > 1 else quietly(*words) is None
     assert_close(tmp_path / "many", tmp_path / "one", 1e-9)
     one, many = (open_run(tmp_path / name) for name in ("one", "many"))
-    for run in (one, many):
-        run.load_history()
     if text:
         assert [p.bleu for p in many.history] == [p.bleu for p in one.history]
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from same_run import assert_same_run, without_pictures
+from same_run import assert_same_run, read_checkpoint, without_pictures
 from sentences import options, sentences, write
 from threadpoolctl import threadpool_limits
 from threads import now
@@ -20,7 +20,6 @@ from threads import now
 from aiayn_course.cli.main import main
 from aiayn_np.module import leaves
 from aiayn_np.runs import estimates
-from aiayn_np.runs.checkpoint import read_checkpoint
 from aiayn_np.runs.open import open_run
 from aiayn_np.runs.pairs import PairTraining
 from aiayn_np.runs.start import start_pairs
@@ -47,15 +46,13 @@ def plain(monkeypatch):
     """Only what training leaves: no pictures, and no measurements before it and at its end."""
     without_pictures(monkeypatch)
     monkeypatch.setattr("aiayn_np.runs.pairs.PairTraining.announcement", lambda *_: [])
-    monkeypatch.setattr(PairTraining, "finish", lambda self, history: ({}, {}))
-    monkeypatch.setattr(PairTraining, "report", lambda *_: [])
+    monkeypatch.setattr(PairTraining, "finish", lambda *_: ({}, []))
 
 
 def test_a_run_leaves_all_its_files_and_numbers(folder):
     assert sorted(path.name for path in folder.iterdir()) == FILES
     metrics = json.loads((folder / "metrics.json").read_text())
     run = open_run(folder)
-    run.load_history()
     assert isinstance(run.training, PairTraining)
     assert len(run.history) == metrics["steps"] == run.optimizer.t
     assert metrics["pairs"] + metrics["validation_pairs"] <= 150
@@ -82,7 +79,6 @@ def test_the_steps_have_their_threads(plain, tmp_path, monkeypatch):
 
 def test_losses_are_those_of_the_states_they_are_named_after(folder):
     run = open_run(folder)
-    run.load_history()
     run.training.prepare()
     losses = []
     for model in (run.model, run.trained()):

@@ -88,7 +88,6 @@ def test_metrics_are_those_of_the_held_back_text(folder):
     metrics = json.loads((folder / "metrics.json").read_text())
     run = open_run(folder)
     run.training.prepare()
-    run.load_history()
     text = read_words(run.config["files"])
     assert metrics["characters"] == len(text)
     assert metrics["held_back"] == len(text) // 10 == len(run.task.text(run.training.held_out.ids))
@@ -323,7 +322,6 @@ LLAMA = ["--like", "llama", "--h-kv", "1", "--steps", "30", "--warmup-steps", "1
 
 
 def history(run):
-    run.load_history()
     return run.history
 
 

@@ -3,11 +3,11 @@
 import json
 
 import pytest
+from same_run import read_checkpoint
 from scripts import SCRIPTS, pairs_of
 from sentences import SMALL, write
 
 from aiayn_course.cli.main import main
-from aiayn_np.runs.checkpoint import read_checkpoint
 from aiayn_np.text.bleu import bleu
 from aiayn_np.text.vocabulary import UNK, Vocabulary
 

@@ -9,7 +9,8 @@ import pytest
 from aiayn_np import Adam, LabelSmoothedCrossEntropy, Transformer, warmup_rate
 from aiayn_np.cli import progress
 from aiayn_np.cli.progress import TextLog
-from aiayn_np.runs.pairs import PairTraining, check_options
+from aiayn_np.runs.pairs import PairTraining
+from aiayn_np.runs.training import check_options
 from aiayn_np.text.batches import Batches
 from aiayn_np.text.measures import TextProgress, loss_on
 from aiayn_np.text.vocabulary import EOS

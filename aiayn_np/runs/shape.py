@@ -1,0 +1,71 @@
+"""The shape of data that came from a file of JSON, as a declaration, and its check.
+
+    object                       anything
+    int, float, str              a value of this type; true is no integer, and infinity no number
+    None                         null
+    {"a", "b"}                   one of these texts
+    [shape]                      a list of such values
+    {str: shape}                 a dict of such values
+    {"a": shape, "b?": shape}    a dict that has a, may have b, and may have more
+    (shape, shape)               either
+"""
+
+import math
+from typing import Any
+
+from ..files import CheckpointError
+
+WORDS: dict[Any, str] = {int: "an integer", float: "a number", str: "a text", None: "null",
+                         list: "a list", dict: "a dict"}
+
+
+def check_shape(name: str, value: Any, shape: Any) -> None:
+    """Raise CheckpointError unless a value has a shape; it names the first part that has not.
+
+    name : of the value, for the message: the file, and what the value is called in it
+    """
+    if isinstance(shape, tuple):
+        shape = next((one for one in shape if fits(value, one)), shape[0])
+    if not fits(value, shape):
+        raise CheckpointError(f"{name} must be {words_of(shape)}, got {given(value)}")
+    if isinstance(shape, list):
+        for i, part in enumerate(value):
+            check_shape(f"{name}[{i}]", part, shape[0])
+    if isinstance(shape, dict):
+        for key, inner in declared(name, value, shape):
+            check_shape(f"{name}.{key}", value[key], inner)
+
+
+def fits(value, shape):
+    """Tell whether a value has a shape, whatever is in it."""
+    if isinstance(shape, (list, dict)):
+        return isinstance(value, type(shape))
+    if isinstance(shape, (set, frozenset)):
+        return isinstance(value, str) and value in shape
+    if shape in (None, object):
+        return shape is object or value is None
+    if shape is float and isinstance(value, float):
+        return math.isfinite(value)
+    kinds = (int, float) if shape is float else shape
+    return isinstance(value, kinds) and not isinstance(value, bool)
+
+
+def declared(name, value, shape):
+    """Return (key, shape) for each key of a dict whose shape is declared; each must be there."""
+    if str in shape:
+        return [(key, shape[str]) for key in value]
+    if missing := [key for key in shape if not key.endswith("?") and key not in value]:
+        raise CheckpointError(f"{name} must have {', '.join(missing)}")
+    return [(key.rstrip("?"), inner) for key, inner in shape.items() if key.rstrip("?") in value]
+
+
+def words_of(shape):
+    """Return a shape in words, without what is in it."""
+    if isinstance(shape, (set, frozenset)):
+        return f"one of {', '.join(sorted(shape))}"
+    return WORDS[type(shape) if isinstance(shape, (list, dict)) else shape]
+
+
+def given(value):
+    """Return a value in a few words."""
+    return WORDS[type(value)] if isinstance(value, (list, dict)) else repr(value)[:60]
