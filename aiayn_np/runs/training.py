@@ -14,7 +14,6 @@ from ..files import CheckpointError
 from ..text.pairs import digest_of
 from ..text.vocabulary import Vocabulary
 from ..training import loop
-from ..training.checks import check_sizes_or_none
 from ..training.gradient import SharedGradient
 from ..training.loss import LabelSmoothedCrossEntropy
 from ..training.optimizer import Adam, warmup_rate
@@ -132,7 +131,7 @@ class Training:
         Every `validate_every` steps, and at the end, the model is validated. A toy task ends as
         soon as it is solved.
         """
-        check_sizes_or_none(threads=threads)
+        check_sizes(threads=1 if threads is None else threads)
         taken = loop.training_steps(
             self.model, self.criterion, self.optimizer, self.batch, self.rate_of, steps=self.steps,
             rng=self.rng, gradient=self.gradient, threads=threads)
