@@ -29,7 +29,7 @@ import numpy as np
 
 from ..language import say
 from .free import Free, filled
-from .operators import normal, replacements, text
+from .operators import CALLED, normal, replacements, text
 from .report import listed
 
 WIDTH = 64  # columns of a piece that is shown
@@ -258,6 +258,12 @@ class Change:
     def free(self):
         """Whether a number in its code is not known yet."""
         return any("free(" in self.formula.places[i].codes[n - 1] for i, n in self.parts)
+
+    @property
+    def function(self):
+        """Return the function that its sentence says a student calls, or ""."""
+        is_called = self.key in CALLED or " instead of " in self.key
+        return self.piece.rpartition(".")[2] if is_called else ""
 
     @property
     def by_itself(self):

@@ -204,8 +204,9 @@ def other_axes(compared):
         return None
     counts = [say(" or ").join(map(str, sorted(some))) for some in axes]
     return "number of axes", say(
-        "It is wrong with {some} axes ({names}) and right with {others}. Count axes from the end,"
-        " -1, -2: any number of axes may stand in front.", some=counts[0],
+        "It is wrong where the number of axes is {some} ({names}), and right where it is {others}."
+        " Any number of axes may stand in front: count from the end, -1, -2, and treat all numbers"
+        " alike.", some=counts[0],
         names=listed([say(case.what) for case, _ in wrong]), others=counts[1])
 
 

@@ -45,16 +45,18 @@ class Finding(NamedTuple):
     explanation: Explanation | None
 
 
-def explain(formula, stage, trials, wrong):
+def explain(formula, stage, trials, wrong, words):
     """Return an Explanation of the `wrong` tensors, or None.
 
     The first change of the formula that explains all wrong tensors is named, or else the first one
-    that explains the most.
+    that explains the most. No function is named that is not among the `words` of a student's code.
     """
     trials = telling(trials, wrong)
     failing = next(t for t in trials if is_wrong(t, wrong))
     best, explained = None, set[str]()
     for change in formula.changes:
+        if change.function and change.function not in words:
+            continue
         if change.free and solved(change, stage, failing, wrong) != "round":
             continue                                                   # nobody writes such a number
         least = len(explained) + 1
@@ -75,11 +77,11 @@ def explain(formula, stage, trials, wrong):
     return Explanation(best, why, left)
 
 
-def of_a_shape(stop, formula, stage, trials, tensors):
+def of_a_shape(stop, formula, stage, trials, tensors, words):
     """Return a Finding with what explains arrays of wrong shapes, or raise the Stop."""
     wrong = [] if stop.got is None else [
         tensor for tensor in tensors if any(is_wrong(trial, [tensor]) for trial in trials)]
-    explanation = explain(formula, stage, trials, wrong) if wrong else None
+    explanation = explain(formula, stage, trials, wrong, words) if wrong else None
     if explanation is None:
         raise stop
     return Finding(stage, wrong, telling(trials, wrong), None, "", explanation)

@@ -8,6 +8,7 @@ from ..language import say, say_name
 from .calling import Stop, call, copied, must_be_unchanged
 from .comparing import guess, is_numbers, look, row_of, same
 from .diagnosis import Finding, compared, explain, of_a_shape, reason, telling
+from .operands import words_of
 from .report import Row
 from .trial import NOTHING, check_shape
 
@@ -48,7 +49,8 @@ class FunctionCheck:
             self.must_fit(trials)
         except Stop as stop:
             self.must_repeat(trials[0])
-            self.finding = of_a_shape(stop, self.formula, "function", trials, self.rows)
+            self.finding = of_a_shape(stop, self.formula, "function", trials, self.rows,
+                                      words_of(self.student))
             raise stop.explained(self.finding) from stop
         self.compare(trials)
 
@@ -58,7 +60,8 @@ class FunctionCheck:
         self.rows = {name: row_of(name, pairs[name]) for name in self.rows}
         if wrong := [name for name in self.rows if not self.rows[name].ok]:
             self.must_repeat(trials[0])
-            seen, explanation = pairs[wrong[0]], explain(self.formula, "function", trials, wrong)
+            explanation = explain(self.formula, "function", trials, wrong, words_of(self.student))
+            seen = pairs[wrong[0]]
             plain = look(seen)
             key, why = reason(plain, explanation) or guess(seen, seen)
             self.finding = Finding("function", wrong, telling(trials, wrong), plain, why,

@@ -26,6 +26,7 @@ from .diagnosis import (
 )
 from .errors import in_words
 from .example import short
+from .operands import words_of
 from .report import Row, listed
 from .tracing import first_double
 from .trial import MUST_ADD, Trial, as_list, check_shape
@@ -98,7 +99,8 @@ class LayerCheck:
             if any(other.got is None for other in trials):
                 raise
             formula = self.subject.formulas["forward"]
-            self.finding = of_a_shape(stop, formula, "forward", trials, ["output"])
+            self.finding = of_a_shape(stop, formula, "forward", trials, ["output"],
+                                      words_of(self.student))
             raise stop.explained(self.finding) from stop
 
     @contextlib.contextmanager
@@ -141,7 +143,7 @@ class LayerCheck:
             advice = say(case.why) if case.special and case.why and case.scale == 1 else ""
             told = plain[1], self.began(trials, stage), advice
             plain = plain[0], " ".join(filter(None, told))
-        explanation = explain(formula, stage, trials, wrong)
+        explanation = explain(formula, stage, trials, wrong, words_of(self.student))
         if not explanation and plain and plain[0] == "zero" and wrong[0].count(".") > 1:
             part = wrong[0].rsplit(".", 2)[0]
             plain = "zero", say("{zero} {part}.backward adds to it: is it called?",

@@ -1,6 +1,7 @@
 """Say what stands in the part of a student's line that raised an error: names and shapes."""
 
 import ast
+import inspect
 import linecache
 import math
 import types
@@ -152,6 +153,15 @@ def tree_of(filename):
         return ast.parse("".join(linecache.getlines(filename)))
     except (SyntaxError, ValueError):
         return ast.Module([], [])
+
+
+def words_of(student):
+    """Return all names and attributes in the files of a student's class or function."""
+    inside = getattr(student, "func", student)
+    functions = filter(inspect.isfunction, [inside, *vars(inside).values()])
+    files = {function.__code__.co_filename for function in functions}
+    return {getattr(node, "id", getattr(node, "attr", "")) for file in files
+            for node in ast.walk(tree_of(file))}
 
 
 def statement_at(filename, line):

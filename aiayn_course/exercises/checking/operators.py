@@ -19,6 +19,8 @@ OTHERS = {  # names of functions that are easily taken for each other
     "sqrt": ("abs", "square"), "maximum": ("minimum", "add"),
 }
 COMPARED = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+CALLED = ("a function too many", "absolute value", "applied twice", "reshape instead",
+          "reshape for a transpose")  # keys whose piece is a function, see `Change.function`
 SIZED = "np.arange", "np.eye", "range"  # a large number there takes memory and time
 LEFT_OUT = {"reshape", "swapaxes", "mT", "T"}
 
@@ -48,7 +50,7 @@ OPERATORS = {
         (1, "multiplied", "{r}", "{l} * {r}"),
         (1, "factor twice", "{r}", "{l} / {r} / {r}"), (2, "fraction turned", "", "{r} / {l}")),
     ast.Pow: table(
-        (0, "power left out", "{r}", "{l}"), (1, "absolute value", "", "np.abs({l})"),
+        (0, "power left out", "{r}", "{l}"), (1, "absolute value", "np.abs", "np.abs({l})"),
         (1, "sign of the power", "{r}", "{l} ** -{r}")),
     ast.MatMult: table((2, "another product", "", "{r} @ {l}", "{l} @ {r}.mT", "{l}.mT @ {r}")),
     ast.BitAnd: table((0, "condition left out", "{r}", "{l}"),
@@ -213,7 +215,7 @@ def called(node, code, names):
             else:
                 yield 1, "order of the arguments", "", code
     if len(args) == 1 and not options:
-        yield 2, "reshape instead", "", f"({args[0]}).reshape({code}.shape)"
+        yield 2, "reshape instead", "reshape", f"({args[0]}).reshape({code}.shape)"
         if isinstance(node.args[0], ast.BinOp) and isinstance(node.args[0].op, (ast.Add, ast.Sub)):
             first = ast.Call(node.func, [node.args[0].left], [])
             yield 1, "term outside of the function", text(node.args[0].right), ast.unparse(
@@ -232,7 +234,7 @@ def turned(owner, name, code):
     """Yield changes that leave out a reshape or transpose, or reshape instead of transposing."""
     if name in LEFT_OUT:
         yield 0, f"{name} left out", name, text(owner)
-        yield 1, "reshape for a transpose", "", f"{text(owner)}.reshape({code}.shape)"
+        yield 1, "reshape for a transpose", "reshape", f"{text(owner)}.reshape({code}.shape)"
     if name == "mT":
         yield 1, "all axes reversed", "", f"{text(owner)}.T"
 

@@ -112,7 +112,7 @@ SEEN = {  # the diagnosis of what is seen at once
     "rounded": "Which line rounds?",
     "nearly": "Which small number, or which type, comes in?",
     "rng changes it": "Which line uses rng, and what must it do where dropout is off?",
-    "number of axes": "Which axis do you count from the front?",
+    "number of axes": "Which line counts axes, or asks how many there are?",
     "some cases": "What is special there?",
     "some entries": "What is special about them?",
     "nan": LINE, "inf": LINE,
@@ -145,6 +145,7 @@ ASKED = {  # question: the known mistakes that it leads to; "x in backward" is a
     "Which index counts the queries, which the keys?": ("upside down",),
     "Must padding stand at the end of a row?": ("only padding at the end",),
     "Over how many products does a score sum?": ("scale by the length",),
+    "What is the root of 8, and what does your code divide by there?": ("root cut off",),
     "Which boxes lie between the weights and the scores?": ("softmax skipped",),
     "Which array is needed here, and which one stands here?": ("scores instead of weights",),
     # linear maps, heads, feed-forward

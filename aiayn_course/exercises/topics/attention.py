@@ -57,7 +57,7 @@ def cases(rng):
     return [
         Case("Q (2, 7, 3, 4)", None, arrays(2, 7), {}, sizes),
         Case("d_k = 8", None, arrays(2, d_k=8), {}, sizes | dict(d_k=8)),
-        Case("a mask", None, arrays(2, 7), dict(allowed=allowed), sizes),
+        Case("a mask", None, arrays(2, 7, d_k=12), dict(allowed=allowed), sizes | dict(d_k=12)),
         Case("a causal mask", None, arrays(3, T_q=5), dict(allowed=np.tri(5, dtype=bool)),
              dict(B=3, T_q=5, T_k=5, d_k=4, d_v=6)),
         Case("two axes, (T, d)", None, arrays(), special=True),
@@ -101,6 +101,8 @@ LARGE = ("large number instead of -inf", "Masked scores get a large negative num
      " to 1. Mask before the softmax, with -inf."),
     (HIDDEN, "np.where(allowed, scores, free(-1e9))", *LARGE),
     (HIDDEN, "scores + free(-1e9) * ~allowed", *LARGE),
+    (SCORES, "Q @ K.mT / math.isqrt(Q.shape[-1])", "root cut off", "The root of d_k is cut to a"
+     " whole number. It must stay as it is, 2.83 for d_k = 8."),
 )
 def right_output(self, Q, K, V, allowed=None, rng=None):
     scores = Q @ K.mT / math.sqrt(Q.shape[-1])

@@ -173,15 +173,18 @@ ONCE_PASSED = [  # exercise, class, what the message holds, (old, new) of each e
     (13, "greedy_decode", "encode once", (
         "    logits, _ = model", "    memory, _ = model.encode(src)\n        logits, _ = model")),
     (2, "LayerNorm", "Subtract the mean first", (VARIANCE, SQUARES)),
-    (4, "ScaledDotProductAttention", "/ 2` where", *ROOTS[:1]),
-    (4, "ScaledDotProductAttention", "/ 2` where", *ROOTS),
+    (4, "ScaledDotProductAttention", "cut to a whole number", *ROOTS[:1]),
+    (4, "ScaledDotProductAttention", "cut to a whole number", *ROOTS),
+    (4, "ScaledDotProductAttention", "one fixed number", (ROOTS[0][0], "2")),
     (6, "MultiHeadAttention", "a mask with the last key open", (
         "allowed=allowed, rng", KEY_OPEN.format("all"))),
     (6, "MultiHeadAttention", "self.attention(Q, K, V, rng=rng)` where", (
         "allowed=allowed, rng", KEY_OPEN.format("any"))),
     (1, "Softmax", AS_ABS, (HIGHEST, "highest = np.abs(scores.max(axis=-1, keepdims=True))")),
-    (1, "Softmax", AS_ABS, (HIGHEST, "highest = scores.max(-1, keepdims=True).clip(0)")),
-    (1, "Softmax", AS_ABS, (HIGHEST, "highest = scores.max(-1, keepdims=True, initial=0)")),
+    (1, "Softmax", NEGATIVE, (HIGHEST, "highest = scores.max(-1, keepdims=True).clip(0)")),
+    (1, "Softmax", NEGATIVE, (HIGHEST, "highest = scores.max(-1, keepdims=True, initial=0)")),
+    (3, "Linear", "number of axes is 1 (one axis", (
+        "return y,", "return y + (x.ndim == 1) * np.arange(self.d_out),")),
     (1, "Softmax", LENGTH_1, ("weights = exp_scores", "weights = np.squeeze(exp_scores)")),
     (1, "Softmax", LENGTH_1, ("return weights * (", "return np.squeeze(weights) * (")),
     (2, "LayerNorm", LENGTH_1, ("x - x.mean(", "x - np.squeeze(x).mean(")),
@@ -209,6 +212,7 @@ def test_what_only_an_unusual_size_shape_or_sign_shows_is_refused(number, name, 
     report = check(answer(number, name, *edits))
     assert not report
     assert words in report.message
+    assert words == AS_ABS or "np.abs" not in "".join((str(report), *report.hints))
 
 
 @pytest.mark.parametrize("right", ["(centred ** 2).sum(axis=-1, keepdims=True) / self.d_model",
