@@ -42,7 +42,7 @@ is_command = False  # whether a command draws, see command_style
 
 
 def new_figure(width: float, height: float, *, layout: str | None = 'constrained') -> "Figure":
-    """Return an empty Picture; width and height are in inches."""
+    """Return an empty picture; width and height are in inches."""
     return picture_class()(figsize=(width, height), layout=layout)
 
 
@@ -56,9 +56,9 @@ def save_figure(fig: "Figure", path: str | Path, *, dpi: int) -> None:
 def command_style() -> None:
     """Let what this process draws be a command's: heed neither MPLBACKEND nor a matplotlibrc.
 
-    A command writes files, which needs Agg: a notebook hands its own backend on to the commands
-    that it starts, and matplotlib would end if that is not installed. With another font, or with a
-    LaTeX that is missing, the pictures would be others, or none. In a notebook nothing changes.
+    A command writes files, which needs the backend Agg. A notebook hands its own backend on to the
+    commands that it starts, and matplotlib would end if that backend is not installed. A file
+    matplotlibrc may ask for another font, or for a missing LaTeX. In a notebook nothing changes.
     """
     global is_command
     is_command = "IPython" not in sys.modules
@@ -130,18 +130,17 @@ def plot_attention(weights: ArrayLike, query_tokens: Sequence[str], key_tokens: 
     if weights.ndim == 2:
         weights, titles = weights[None], titles or [""]
     titles = titles or [f"head {i + 1}" for i in range(len(weights))]
-    if allowed is not None:
-        allowed = np.broadcast_to(allowed, weights.shape)
+    mask = np.broadcast_to(True if allowed is None else allowed, weights.shape)
     n = columns_of(len(weights), query_tokens, key_tokens)
-    rows = [slice(i, i + n) for i in range(0, len(weights), n)]
-    grid = [(weights[r], None if allowed is None else allowed[r], titles[r]) for r in rows]
+    grid = [(weights[i : i + n], mask[i : i + n], titles[i : i + n])
+            for i in range(0, len(weights), n)]
     return draw_grid(grid, query_tokens, key_tokens, title, quantity, signed)
 
 
 def columns_of(heads, query_tokens, key_tokens):
     """Return how many maps stand side by side: all rows are full, and none is too wide."""
-    fitting = [n for n in range(1, heads + 1)
-               if heads % n == 0 and width_of(n, query_tokens, key_tokens) <= WIDEST]
+    one = cell_of(query_tokens, key_tokens) * len(key_tokens) + 0.2                # inches
+    fitting = [n for n in range(1, heads + 1) if heads % n == 0 and n * one + 1.9 <= WIDEST]
     return max(fitting, default=1)
 
 
@@ -149,11 +148,6 @@ def cell_of(query_tokens, key_tokens):
     """Return the side of a cell in inches."""
     longest = max(len(key_tokens), len(query_tokens), 1)
     return min(max(2.4 / longest, 0.21), 0.42, 8 / longest)
-
-
-def width_of(columns, query_tokens, key_tokens):
-    """Return the width in inches of a picture with this many maps side by side."""
-    return columns * (cell_of(query_tokens, key_tokens) * len(key_tokens) + 0.2) + 1.9
 
 
 def plot_attention_grid(maps: dict, query_tokens: Sequence[str], key_tokens: Sequence[str], *,
@@ -176,42 +170,44 @@ def plot_attention_grid(maps: dict, query_tokens: Sequence[str], key_tokens: Seq
 
 def draw_grid(grid: list, query_tokens: Sequence[str], key_tokens: Sequence[str], title: str | None,
               quantity: str = 'attention weight', signed: bool = False) -> "Figure":
-    limit = largest_shown(grid) if signed else None
-    columns = max(len(weights) for weights, _, _ in grid)
+    """Draw a row of maps for each (weights (h, T_q, T_k), allowed or None, titles) of a grid."""
+    rows = masked_rows(grid, (len(query_tokens), len(key_tokens)))
+    limit = None
+    if signed:
+        limit = max(np.abs(weights[mask]).max(initial=0) for weights, mask, _ in rows) or 1
+    columns = len(rows[0][0])
     fitting = ((WIDEST - 1.9) / columns - 0.2) / max(len(key_tokens), 1)
     cell = min(cell_of(query_tokens, key_tokens), max(fitting, SMALLEST))
     width = columns * (cell * len(key_tokens) + 0.2) + 1.9
-    height = len(grid) * (cell * len(query_tokens) + 0.35) + (1.3 if title else 0.8)
+    height = len(rows) * (cell * len(query_tokens) + 0.35) + (1.3 if title else 0.8)
     fig = new_figure(max(width, 0.075 * len(title or "")), height, layout="compressed")
-    axes = fig.subplots(len(grid), columns, squeeze=False, sharex=True, sharey=True)
-    for r, (weights, allowed, titles) in enumerate(grid):
-        if weights.ndim != 3 or weights.shape[1:] != (len(query_tokens), len(key_tokens)):
-            raise ValueError(
-                f"weights must have shape (h, {len(query_tokens)}, {len(key_tokens)}) for these"
-                f" tokens, got {weights.shape}"
-            )
-        mask = np.broadcast_to(True if allowed is None else allowed, weights.shape)
-        if not len(weights) == len(titles) == columns:
-            raise ValueError(f"every row must have {columns} heads and titles, got {len(weights)}"
-                             f" and {len(titles)}")
-        for c, ax in enumerate(axes[r]):
-            image = draw_map(ax, weights[c], mask[c], titles[c], limit)
+    axes = fig.subplots(len(rows), columns, squeeze=False, sharex=True, sharey=True)
+    for row, (weights, mask, titles) in zip(axes, rows):
+        for ax, *one_map in zip(row, weights, mask, titles):
+            image = draw_map(ax, *one_map, limit)
     label_axes(axes, query_tokens, key_tokens)
-    bar = fig.colorbar(image, ax=axes, shrink=min(1, 2 / len(grid) + 0.3), pad=0.01,
+    bar = fig.colorbar(image, ax=axes, shrink=min(1, 2 / len(rows) + 0.3), pad=0.01,
                        aspect=min(max(6 * height - 6, 7), 30))
     bar.set_label(quantity)
-    lines = [title] if title else []
-    if any(allowed is not None and not np.all(allowed) for _, allowed, _ in grid):
-        lines.append("hatched: masked, may not be looked at")
-    fig.suptitle("\n".join(lines), fontsize=11)
+    hatched = not all(mask.all() for _, mask, _ in rows)
+    lines = [title or "", "hatched: masked, may not be looked at" if hatched else ""]
+    fig.suptitle("\n".join(filter(None, lines)), fontsize=11)
     return fig
 
 
-def largest_shown(grid):
-    """Return the largest number, by size, of the cells of a grid that are not masked."""
-    shown = [np.abs(weights[np.broadcast_to(True if allowed is None else allowed, weights.shape)])
-             for weights, allowed, _ in grid]
-    return max(numbers.max(initial=0) for numbers in shown) or 1
+def masked_rows(grid, shape):
+    """Return the rows of a grid, each with a mask; ValueError if one does not fit the others."""
+    rows, columns = [], max(len(weights) for weights, _, _ in grid)
+    for weights, allowed, titles in grid:
+        if weights.ndim != 3 or weights.shape[1:] != shape:
+            raise ValueError(f"weights must have shape (h, {shape[0]}, {shape[1]}) for these"
+                             f" tokens, got {weights.shape}")
+        if not len(weights) == len(titles) == columns:
+            raise ValueError(f"every row must have {columns} heads and titles, got {len(weights)}"
+                             f" and {len(titles)}")
+        mask = np.broadcast_to(True if allowed is None else allowed, weights.shape)
+        rows.append((weights, mask, titles))
+    return rows
 
 
 def draw_map(ax: "Axes", weights: np.ndarray, allowed: np.ndarray, title: str,
@@ -284,8 +280,8 @@ def plot_signed(matrix: ArrayLike, row_tokens: Sequence[str], column_tokens: Seq
                 title: str | None = None) -> "Figure":
     """Draw a small matrix of numbers with signs, such as a gradient: purple above 0, orange below.
 
-    matrix : (len(row_tokens), len(column_tokens)); what is nan is not there, and hatched
-    value, rows, columns : what they mean
+    matrix : (len(row_tokens), len(column_tokens)); a cell that is nan is hatched
+    value, rows, columns : their names in the picture
     """
     matrix = np.ma.masked_invalid(matrix)
     if matrix.shape != (len(row_tokens), len(column_tokens)):
