@@ -31,8 +31,9 @@ class Convolution1D(Module):
         self.b = Parameter(np.zeros(d_out))
 
     def padding(self, k: int) -> tuple[int, int]:
-        """Return how many zeros are put before and behind the sequence."""
-        check_odd(k)
+        """Return how many zeros go before and behind the sequence, whose window has a middle."""
+        if k % 2 == 0:
+            raise ValueError(f"k must be odd, got k={k}")
         return k // 2, k // 2
 
     def forward(self, x: np.ndarray) -> tuple[np.ndarray, Cache]:
@@ -69,9 +70,3 @@ class CausalConvolution1D(Convolution1D):
 
     def padding(self, k: int) -> tuple[int, int]:
         return k - 1, 0
-
-
-def check_odd(k):
-    """Check that the window has a middle."""
-    if k % 2 == 0:
-        raise ValueError(f"k must be odd, got k={k}")

@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..checks import check_array, check_gradient, check_ids, check_rng, check_sizes
-from ..embedding import Embedding
+from ..embedding import Embedding, OutputProjection
 from ..module import Cache, Module, Parameter
 from ..positional_encoding import SinusoidalPositionalEncoding
 from ..reductions import add_at, column_sum
@@ -75,31 +75,26 @@ class SinusoidsInHalves(SinusoidalPositionalEncoding):
         return np.concatenate([PE[:, 0::2], PE[:, 1::2]], axis=1)
 
 
-class BiasedProjection(Module):
+class BiasedProjection(OutputProjection):
     """logits = x E^T + b                                              Sec. 3.4 with a bias
 
     x (..., d_model)   E (vocab_size, d_model)   b (vocab_size,)   ->   (..., vocab_size)
+    It is OutputProjection, plus a bias that starts at zero.
     """
     formula = "logits = x E^T + b"
     position_wise = True
 
     def __init__(self, E: Parameter) -> None:
-        if not isinstance(E, Parameter) or E.value.ndim != 2:
-            raise TypeError(f"E must be a Parameter (vocab_size, d_model), got {E!r}")
-        self.E, self.b = E, Parameter(np.zeros(len(E.value), E.value.dtype))
+        super().__init__(E)
+        self.b = Parameter(np.zeros(len(E.value), E.value.dtype))
 
     def forward(self, x: np.ndarray) -> tuple[np.ndarray, Cache]:
-        vocab_size, d_model = self.E.value.shape
-        check_array("x", x, last=("d_model", d_model), parameter=self.E)
-        logits = x.reshape(-1, d_model) @ self.E.value.T               # (rows, vocab_size)
+        logits, cache = super().forward(x)                             # (..., vocab_size)
         logits += self.b.value
-        return logits.reshape(*x.shape[:-1], vocab_size), Cache(x=x)
+        return logits, cache
 
     def backward(self, grad_logits: np.ndarray, cache: Cache) -> np.ndarray:
-        vocab_size, d_model = self.E.value.shape
-        check_gradient(grad_logits, (*cache.x.shape[:-1], vocab_size), cache.x.dtype)
-        grad_rows = grad_logits.reshape(-1, vocab_size)
         # logits = x E^T + b
-        self.b.grad += column_sum(grad_rows)                           # (vocab_size,)
-        self.E.grad += grad_rows.T @ cache.x.reshape(-1, d_model)      # (vocab_size, d_model)
-        return (grad_rows @ self.E.value).reshape(cache.x.shape)       # (..., d_model)
+        grad_x = super().backward(grad_logits, cache)                  # (..., d_model)
+        self.b.grad += column_sum(grad_logits)                         # (vocab_size,)
+        return grad_x

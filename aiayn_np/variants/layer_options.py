@@ -46,8 +46,8 @@ def make_layer(layer, bias, activation, d_model, d_ff, h, *, rng, **options):
 
 def activated(paper, activation):
     """Return a FeedForward with the affine maps of the paper's, so that nothing is drawn twice."""
-    made = FeedForward.__new__(FeedForward)
-    made.linear_1, made.activation, made.linear_2 = paper.linear_1, activation, paper.linear_2
+    made = FeedForward(1, 1, activation=activation, rng=None)
+    made.linear_1, made.linear_2 = paper.linear_1, paper.linear_2
     return made
 
 

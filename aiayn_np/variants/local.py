@@ -7,13 +7,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from ..attention import ScaledDotProductAttention
-from ..checks import (
-    check_attention_shapes,
-    check_gradient,
-    check_mask,
-    check_memory,
-    check_sizes,
-)
+from ..checks import check_attention_shapes, check_gradient, check_mask, check_memory, check_sizes
 from ..module import Cache
 
 
@@ -118,8 +112,6 @@ def check_local_inputs(Q, K, V, allowed, radius):
     check_attention_shapes(Q, K, V)
     check_mask(allowed, (*Q.shape[:-1], K.shape[-2]))
     if Q.shape[-2] != K.shape[-2]:
-        raise ValueError(
-            f"Q and K must have one length T (local attention is self-attention),"
-            f" got {Q.shape} and {K.shape}"
-        )
+        raise ValueError("Q and K must have one length T (local attention is self-attention),"
+                         f" got {Q.shape} and {K.shape}")
     check_memory((*Q.shape[:-1], 2 * radius + 1), Q.dtype)

@@ -82,10 +82,9 @@ class BatchNorm(Module):
         inv_std = 1 / np.sqrt(variance + self.eps)                     # (d_model,)
         n = centred * inv_std
         y = self.gamma.value * n + self.beta.value
-        return y.reshape(x.shape), Cache(
-            normalised=n, inv_std=inv_std, mean=mean, variance=variance, shape=x.shape, fixed=fixed,
-            freeze=None
-        )
+        cache = Cache(normalised=n, inv_std=inv_std, mean=mean, variance=variance, shape=x.shape,
+                      fixed=fixed, freeze=None)
+        return y.reshape(x.shape), cache
 
     def backward(self, grad_y: np.ndarray, cache: Cache) -> np.ndarray:
         check_gradient(grad_y, cache.shape, cache.normalised.dtype)
@@ -106,6 +105,5 @@ def check_statistics(statistics, d_model):
     """Check that `statistics` is a mean and a variance, each with one number for every feature."""
     shapes = [np.shape(s) for s in statistics]
     if shapes != [(d_model,), (d_model,)]:
-        raise ValueError(
-            f"statistics must be (mean, variance), both of shape ({d_model},), got shapes {shapes}"
-        )
+        raise ValueError(f"statistics must be (mean, variance), both of shape ({d_model},), got"
+                         f" shapes {shapes}")

@@ -8,25 +8,17 @@ import math
 
 import numpy as np
 
-from ..checks import check_array, check_gradient, check_rng, check_sizes, is_layer
+from ..checks import check_array, check_gradient, check_rng, check_sizes
 from ..module import Cache, Module, Parameter
-from .scoring import DotScore, ScoredAttention
+from .scoring import DotScore, ScoredAttention, check_part
 
 
-def check_scores(scores, b, lengths=None):
-    """Check for scores (..., h, T_q, T_k) of a table b (rows, h); `lengths` fixes (T_q, T_k)."""
+def check_scores(scores, b):
+    """Check for scores (..., h, T_q, T_k) of a table b (rows, h)."""
     check_array("scores", scores, parameter=b, min_ndim=3)
     h = b.value.shape[1]
     if scores.shape[-3] != h:
         raise ValueError(f"scores must have h={h} on axis -3, got shape {scores.shape}")
-    if lengths is not None and scores.shape[-2:] != lengths:
-        raise ValueError(f"scores must end with axes {lengths}, got shape {scores.shape}")
-
-
-def check_bias(bias):
-    """Check that `bias` is a layer that adds to the scores, not its class or a factory."""
-    if not is_layer(bias):
-        raise TypeError(f"bias must be a layer with forward(scores), got {bias!r}")
 
 
 def add_rows(b, index, grad_scores):
@@ -73,14 +65,14 @@ class RelativePositionBias(Module):
         return grad_y
 
 
-class RelativePositionBias2D(Module):
+class RelativePositionBias2D(RelativePositionBias):
     """y_ij = scores_ij + b[row_i - row_j, column_i - column_j]        Swin, Eq. (4)
 
     scores (..., h, T, T), T = height width tokens row by row   ->   the same shape
     b ((2 height - 1) (2 width - 1), h), drawn N(0, 0.02^2), has one row for each offset in the
     image. Offsets lie in -(height - 1) .. height - 1 and -(width - 1) .. width - 1.
 
-    backward: as in RelativePositionBias.
+    forward and backward: as in RelativePositionBias, with this index.
     """
     formula = "y_ij = scores_ij + b[row_i - row_j, column_i - column_j]"
 
@@ -90,25 +82,15 @@ class RelativePositionBias2D(Module):
         self.h, self.height, self.width = h, height, width
         self.b = Parameter.normal(0.02, ((2 * height - 1) * (2 * width - 1), h), rng)
 
-    def index(self) -> np.ndarray:
+    def index(self, T_q: int, T_k: int) -> np.ndarray:
         """Return the row of b for each pair, (T, T)."""
-        row, column = np.divmod(np.arange(self.height * self.width), self.width)
+        T = self.height * self.width
+        if (T_q, T_k) != (T, T):
+            raise ValueError(f"scores must end with axes {T, T}, got {T_q, T_k}")
+        row, column = np.divmod(np.arange(T), self.width)
         down = row[:, None] - row + self.height - 1                    # (T, T), from 0
         right = column[:, None] - column + self.width - 1
         return down * (2 * self.width - 1) + right
-
-    def forward(self, scores: np.ndarray) -> tuple[np.ndarray, Cache]:
-        T = self.height * self.width
-        check_scores(scores, self.b, lengths=(T, T))
-        index = self.index()                                           # (T, T)
-        bias = np.moveaxis(self.b.value[index], -1, 0)                 # (h, T, T)
-        return scores + bias, Cache(index=index, shape=scores.shape, dtype=scores.dtype)
-
-    def backward(self, grad_y: np.ndarray, cache: Cache) -> np.ndarray:
-        check_gradient(grad_y, cache.shape, cache.dtype)
-        # y = scores + b[index]
-        add_rows(self.b, cache.index, grad_y)
-        return grad_y
 
 
 class RelativeScore(Module):
@@ -120,7 +102,7 @@ class RelativeScore(Module):
     formula = "score(q, k) = q . k / sqrt(d_k) + bias"
 
     def __init__(self, bias: Module) -> None:
-        check_bias(bias)
+        check_part("bias", bias, "forward(scores)")
         self.dot, self.bias = DotScore(), bias
 
     def forward(self, Q: np.ndarray, K: np.ndarray) -> tuple[np.ndarray, Cache]:

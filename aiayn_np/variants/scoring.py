@@ -32,10 +32,8 @@ def check_pairs(names, x, y):
     check_same_dtype(**dict(zip(names, (x, y))))
     alike = (*x.shape[:-2], x.shape[-1]) == (*y.shape[:-2], y.shape[-1])
     if not alike or x.shape[-2] == 0 or y.shape[-2] == 0:
-        raise ValueError(
-            f"{names[0]} and {names[1]} must have one shape but for their lengths, which must be"
-            f" at least 1, got {x.shape} and {y.shape}"
-        )
+        raise ValueError(f"{names[0]} and {names[1]} must have one shape but for their lengths,"
+                         f" which must be at least 1, got {x.shape} and {y.shape}")
 
 
 def check_heads_of(Q, K, W, d_k):
@@ -47,10 +45,10 @@ def check_heads_of(Q, K, W, d_k):
     check_pairs(("Q", "K"), Q, K)
 
 
-def check_score(score):
-    """Check that `score` is a layer, not its class or a factory."""
-    if not is_layer(score):
-        raise TypeError(f"score must be a layer with forward(Q, K), got {score!r}")
+def check_part(name, layer, call):
+    """Check that a part of an attention is a layer with such a forward, not a class or factory."""
+    if not is_layer(layer):
+        raise TypeError(f"{name} must be a layer with {call}, got {layer!r}")
 
 
 def sum_leading(x):
@@ -261,7 +259,7 @@ class ScoredAttention(Module):
     position_wise = True
 
     def __init__(self, score: Module, P_drop: float = 0.0) -> None:
-        check_score(score)
+        check_part("score", score, "forward(Q, K)")
         self.score = score
         self.mask = Mask()
         self.softmax = Softmax()

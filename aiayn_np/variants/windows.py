@@ -13,16 +13,8 @@ def check_windows(x, M):
     check_array("x", x)
     check_sizes(M=M)
     if x.ndim != 4 or x.shape[1] % M or x.shape[2] % M or 0 in x.shape[1:3]:
-        raise ValueError(
-            f"x must have shape (B, H, W, d), H and W divisible by the window {M}, got {x.shape}"
-        )
-
-
-def check_shift(shift, window):
-    """Check that the cyclic shift leaves a token in its own window or brings it to the next one."""
-    check_sizes(shift=shift, least=0)
-    if shift >= window:
-        raise ValueError(f"shift must lie in [0, window), got shift={shift}, window={window}")
+        raise ValueError("x must have shape (B, H, W, d), H and W divisible by the window"
+                         f" {M}, got {x.shape}")
 
 
 def to_windows(x: np.ndarray, M: int) -> np.ndarray:
@@ -39,10 +31,8 @@ def from_windows(windows: np.ndarray, M: int, H: int, W: int) -> np.ndarray:
     check_sizes(M=M, H=H, W=W)
     nW, d = (H // M) * (W // M), windows.shape[-1]
     if windows.ndim != 3 or H % M or W % M or windows.shape[1] != M * M or len(windows) % nW:
-        raise ValueError(
-            f"windows must have shape (B * nW, M * M, d) for M={M}, H={H}, W={W},"
-            f" got {windows.shape}"
-        )
+        raise ValueError(f"windows must have shape (B * nW, M * M, d) for M={M}, H={H}, W={W},"
+                         f" got {windows.shape}")
     B = len(windows) // nW
     x = windows.reshape(B, H // M, W // M, M, M, d).swapaxes(2, 3)     # (B, H/M, M, W/M, M, d)
     return x.reshape(B, H, W, d)
@@ -79,10 +69,11 @@ class WindowAttention(Module):
                  rng: np.random.Generator | None) -> None:
         check_heads(d_model, h, None, None)
         check_sizes(window=window)
-        check_shift(shift, window)
+        check_sizes(shift=shift, least=0)
+        if shift >= window:
+            raise ValueError(f"shift must lie in [0, window), got shift={shift}, window={window}")
         self.window, self.shift = window, shift
-        bias = RelativePositionBias2D(h, window, window, rng=rng)
-        attention = RelativeAttention(bias)
+        attention = RelativeAttention(RelativePositionBias2D(h, window, window, rng=rng))
         self.self_attention = MultiHeadAttention(d_model, h, attention=attention, rng=rng)
 
     def forward(self, x: np.ndarray) -> tuple[np.ndarray, Cache]:
