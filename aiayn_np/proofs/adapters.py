@@ -123,7 +123,7 @@ class Adapter:
             self.start(self.root, self.inputs, options)
             del self.root["kept"]
             self.find(options)
-        self.parameters = {name: Parameter(x.copy()) for name, x in self.arrays.items()}
+        self.parameters = {n: Parameter(x.astype(float)) for n, x in self.arrays.items()}
 
     def find(self, options: dict) -> None:
         """Find the parameters, the paths of their gradients, and the arrays that have none."""

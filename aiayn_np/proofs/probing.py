@@ -5,13 +5,13 @@ A model that lacks something for the check raises TypeError or ValueError here. 
 raises AssertionError.
 """
 
-import inspect
 from typing import TypeVar
 
 import numpy as np
 
 from ..checks import is_integer
 from ..module import Module
+from .finding import arguments
 
 M = TypeVar("M", bound=Module)
 
@@ -33,9 +33,7 @@ def randomise(layer: M, rng: np.random.Generator | int = 0) -> M:
 
 def input_names(layer, *choices):
     """The tuple of names among `choices` that has as many names as forward has required inputs."""
-    parameters = inspect.signature(layer.forward).parameters.values()
-    given = [p.name for p in parameters
-             if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    given = arguments(layer.forward)
     for names in choices:
         if len(names) == len(given):
             return names

@@ -477,3 +477,31 @@ def test_an_output_that_is_nan_is_told():
     log = as_layer(forward=lambda x: (np.log(x), x), backward=lambda dy, x: dy / x)
     with np.errstate(invalid="ignore"), pytest.raises(ValueError, match="forward must give no nan"):
         check_gradients(log, np.array([[1.0, -2.0]]))
+
+
+def test_a_kink_everywhere_is_undecided_and_the_report_is_false():
+    """Every x is on a kink of a sawtooth whose teeth are finer than any step."""
+    def saw(x):
+        return np.abs(np.real(x) * 1e9 % 2 - 1) * 1e-9
+
+    report = check_gradients((saw, lambda dout, x: dout), np.array([1.0, 2.0]))
+    assert not report, report
+
+
+def test_a_tensor_on_a_kink_is_measured_beside_it_and_told():
+    x = np.zeros((3, 4))
+    relu = (lambda x: np.where(np.real(x) > 0, x, 0)), (lambda dout, x: dout * (x > 0))
+    report = check_gradients(relu, x)
+    assert report, report
+    assert "kink" in report.worst.verdict
+    assert not check_gradients((relu[0], lambda dout, x: 1.1 * relu[1](dout, x)), x)
+
+
+def test_one_wrong_entry_of_many_is_found_and_the_number_of_examined_ones_told(rng):
+    def back(dout, x):
+        dx = 2 * dout * x
+        dx[7, 11] += 0.5
+        return dx
+
+    report = check_gradients((np.square, back), rng.standard_normal((50, 40)))
+    assert re.search(r"worst entry \[7, 11\] is .* \(500 of 2000 were examined\)", str(report))

@@ -1,0 +1,155 @@
+"""Layers of strangers on large and small numbers, on kinks, and in narrow types.
+
+Each entry of NUMBERS is a function `make(rng, k)` that returns (layer, inputs). Some gradient is
+multiplied by k: 1 in the right layer.
+"""
+
+import numpy as np
+
+
+def pair(f, derivative, draw):
+    def make(rng, k):
+        return (f, lambda dout, x: k * dout * derivative(x)), (draw(rng),)
+
+    return make
+
+
+def affine_at_a_million(rng, k):
+    def forward(x, W, b):
+        return x @ W + b, (x, W)
+
+    def backward(dout, cache):
+        x, W = cache
+        return dout @ W.T, k * x.T @ dout, dout.sum(0)
+
+    return (forward, backward), (1e6 * rng.standard_normal((5, 4)), rng.standard_normal((4, 3)),
+                                 rng.standard_normal(3))
+
+
+def house_prices(rng, k):
+    def loss(price, target):
+        return ((price - target) ** 2).mean(), k * 2 * (price - target) / price.size
+
+    return loss, (rng.uniform(1e5, 9e5, 20), rng.integers(10**5, 10**6, 20))
+
+
+class Normalised:
+    """Batch norm by np.var, which misleads the complex step; the slopes are as small as 1 / x."""
+
+    def __init__(self, rng, k):
+        self.k = k
+
+    def forward(self, x):
+        self.std = np.sqrt(x.var(axis=0) + 1e-5)
+        self.n = (x - x.mean(axis=0)) / self.std
+        return self.n
+
+    def backward(self, dout):
+        return (dout - dout.mean(0) - self.k * self.n * (dout * self.n).mean(0)) / self.std
+
+
+class Network:
+    """Two matrices and an activation, in numbers of one type, whatever it is given."""
+
+    dtype, slope = float, staticmethod(lambda h: h > 0)
+
+    def __init__(self, rng, k):
+        self.W, self.V = rng.standard_normal((4, 8)), rng.standard_normal((8, 3))
+        self.b, self.k = np.zeros(8), k
+
+    def activation(self, z):
+        return np.where(z > 0, z, 0)
+
+    def cast(self, x):
+        return x if self.dtype is float else np.asarray(x, self.dtype)
+
+    def forward(self, x):
+        self.x = self.cast(x)
+        self.h = self.activation(self.x @ self.cast(self.W) + self.cast(self.b))
+        return self.h @ self.cast(self.V)
+
+    def backward(self, dout):
+        h = self.h.astype(float)
+        self.dV = h.T @ dout
+        g = dout @ self.V.T * self.slope(h)
+        self.dW, self.db = self.x.T @ g, self.k * g.sum(0)
+        return g @ self.W.T
+
+
+class SingleNetwork(Network):
+    dtype = np.float32
+
+
+class SingleTanh(SingleNetwork):
+    slope = staticmethod(lambda h: 1 - h**2)
+
+    def activation(self, z):
+        return np.tanh(z)
+
+
+class HalfTanh(SingleTanh):
+    dtype = np.float16
+
+
+class HalfInside:
+    def __init__(self, rng, k):
+        self.W, self.k = rng.standard_normal((4, 3)), k
+
+    def forward(self, x):
+        self.x = x
+        self.h = np.tanh(x @ self.W).astype(np.float16)
+        return self.h.astype(float)
+
+    def backward(self, dout):
+        g = dout * (1 - self.h.astype(float) ** 2)
+        self.dW = self.k * self.x.T @ g
+        return g @ self.W.T
+
+
+class Hinge:
+    def __init__(self, rng, k):
+        self.k = k
+
+    def forward(self, scores):
+        self.margins = np.maximum(0, 1 + scores - scores[:, :1])
+        self.margins[:, 0] = 0
+        return self.margins.sum() / len(scores)
+
+    def backward(self, d):
+        g = (self.margins > 0).astype(float)
+        g[:, 0] = -g.sum(axis=1)
+        return self.k * d * g / len(g)
+
+
+def padded(rng):
+    return np.concatenate([rng.standard_normal((3, 4)), np.zeros((2, 4))])
+
+
+def of(cls, draw):
+    return lambda rng, k: (cls(rng, k), (draw(rng),))
+
+
+def normal(rng):
+    return rng.standard_normal((5, 4))
+
+
+def whole(rng):
+    return rng.integers(-2, 3, (5, 4)).astype(float)
+
+
+NUMBERS = {
+    "affine at 1e6": affine_at_a_million, "prices": house_prices,
+    "norm at 1e7": of(Normalised, lambda rng: 1e7 + 1e6 * normal(rng)),
+    "norm at 1e-4": of(Normalised, lambda rng: 1e-4 * normal(rng)),
+    "square at 1e6": pair(np.square, lambda x: 2 * x, lambda rng: 1e6 * normal(rng)),
+    "square at 1e8": pair(np.square, lambda x: 2 * x, lambda rng: 1e8 * normal(rng)),
+    "sine at 1e6": pair(np.sin, np.cos, lambda rng: 1e6 * normal(rng)),
+    "abs at 1e-5": pair(np.abs, np.sign, lambda rng: 1e-5 * normal(rng)),
+    "log near 0": pair(np.log, lambda x: 1 / x, lambda rng: 10.0 ** rng.uniform(-7, -4, 6)),
+    "sqrt near 0": pair(np.sqrt, lambda x: 0.5 / np.sqrt(x),
+                        lambda rng: 10.0 ** rng.uniform(-8, -4, 6)),
+    "padded": of(Network, padded), "padded, float32": of(SingleNetwork, padded),
+    "hinge": of(Hinge, whole), "float32": of(SingleNetwork, normal),
+    "tanh in float32": of(SingleTanh, normal), "float16": of(HalfTanh, normal),
+    "float16 inside": of(HalfInside, normal),
+}
