@@ -1,6 +1,6 @@
-"""Checks of what a layer is given. A message says what must hold, then what was given.
+"""Checks of the arguments of layers. A message says what must hold, then what was given.
 
-A forward or a constructor calls them in its first lines. Some return what they checked in the form
+A forward or a constructor calls them in its first lines. Some return the argument in the form
 that the layer needs: a size with its default, ids as an array.
 """
 

@@ -90,7 +90,7 @@ def check_replaceable(path):
 
 @contextlib.contextmanager
 def new_folder(path):
-    """Yield a hidden folder to fill; what is in it moves to the folder `path` at the end.
+    """Yield a hidden folder to fill; its files move to the folder `path` at the end.
 
     If the block fails, the hidden folder goes, and so do the folders that were made for it. What
     another program wrote into `path` meanwhile stays. Raises FileExistsError for a folder that is

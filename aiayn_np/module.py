@@ -1,6 +1,6 @@
 """The protocol that every layer follows: Parameter, Cache and Module, and nothing about attention.
 
-    y, cache = layer.forward(*arrays, **options)   arrays: what we differentiate by
+    y, cache = layer.forward(*arrays, **options)   arrays: the variables of the gradient
     grad     = layer.backward(grad_y, cache)       one gradient per array, same order, shape, dtype
 
 A layer holds parameters and hyper-parameters and nothing else. What backward needs to know of a
@@ -52,7 +52,7 @@ class Parameter:
 
 
 class Cache(SimpleNamespace):
-    """What one forward computed. Its attributes repeat the module's names; `print` lists them.
+    """The arrays of one forward. Its attributes repeat the module's names; `print` lists them.
 
     `freeze` names the array that is zero where `reading.frozen` makes the layer linear; None: none.
 
@@ -68,7 +68,7 @@ class Cache(SimpleNamespace):
 
 class Module:
     """Base of every layer. Subclasses write `forward` and `backward`."""
-    formula = ""  # what forward computes, in one line, for tables and pages
+    formula = ""  # of forward, in one line, for tables and pages
     position_wise = False  # each position (of an attention: each query) is computed alone
     kept_at: tuple[str, ...] = ()  # ends of the paths at which decoding may keep what it computed
 
@@ -118,10 +118,10 @@ class Module:
             parameter.value[...] = state[name]
 
     def check_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
-        """Refuse what is not a state of this model.
+        """Refuse anything but a state of this model.
 
         Raises KeyError when names are missing or unknown, ValueError for a wrong shape and
-        TypeError for what is not a real array.
+        TypeError for anything but a real array.
         """
         parameters = dict(self.named_parameters())
         if missing := [name for name in parameters if name not in state]:

@@ -1,4 +1,4 @@
-"""The layers of a model as text: what a checkpoint and an export know it by."""
+"""The layers of a model as text, by which a checkpoint and an export know it."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""What the site shows of the repository, copied or written into docs/pages.
+"""The pages that the site shows of the repository, copied or written into docs/pages.
 
 Slides and live pages are no part of the repository. Where they were made, in docs/slides and
 docs/live, the site has them:
@@ -39,7 +39,7 @@ PAGES = {  # page of the repository -> page of the site
 LISTS = {"notebooks/README.md": "lessons.md", "notebooks/exercises/README.md": "exercises.md",
          "notebooks/zh/README.md": "zh/lessons.md",
          "notebooks/exercises/README.zh.md": "zh/exercises.md"}
-CODE = {"aiayn_course/lab/zoo/__init__.py": "zoo.md"}  # likewise
+CODE = {"aiayn_course/lab/zoo/__init__.py": "zoo.md"}  # file of the repository -> page of the site
 PLACES = {"en": "", "zh": "zh/"}  # language -> folder of its lessons, below notebooks and OUT
 SAYS = json.loads((DOCS / "words.json").read_text(encoding="utf-8"))["pages"]  # in each language
 LIVE_LINK = re.compile(r"\[([^\]]*)\]\((?:\.\./)+docs/live/([^)]*)\)")

@@ -1,4 +1,4 @@
-"""The page of the zoo, made of its bugs and of what models learned with them, for the site."""
+"""The page of the zoo, made of its bugs and of the results of training with them, for the site."""
 
 import difflib
 import inspect

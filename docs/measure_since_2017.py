@@ -1,4 +1,4 @@
-"""Measure the tables of since-2017.md: each part of today's models against what it replaces.
+"""Measure the tables of since-2017.md: today's parts against the older ones.
 
     python docs/measure_since_2017.py           all of it, about 10 minutes of one processor
     python docs/measure_since_2017.py --pairing    trained weights, run in the other pairing
@@ -63,7 +63,7 @@ class LayerNormLayer(LlamaLayer):
 
 
 def layer(positions, norm, activation, d_model, d_ff, h, **options):
-    """Make a LlamaLayer, and replace what has to be replaced."""
+    """Make a LlamaLayer, and replace its parts that a setting names."""
     made = (LlamaLayer if norm is None else LayerNormLayer)(d_model, d_ff, h, **options)
     if norm is not None:
         made.norm_1, made.norm_2 = norm(d_model), norm(d_model)

@@ -1,4 +1,4 @@
-"""What makes a Chinese page of the site Chinese: its words, its menu, its search, its twin."""
+"""The Chinese in a Chinese page of the site: its words, its menu, its search, its twin."""
 
 import gettext
 import itertools
@@ -14,7 +14,7 @@ PLACE = re.compile(r"(^|/)zh/|_zh$")  # in the name of a page
 LOCALE = package_dir / "locale"
 CAPTION = re.compile(r'"caption-text">[\u4e00-\u9fff]')
 SAID = json.loads((DOCS / "words.json").read_text(encoding="utf-8"))
-WORDS, LABELS = SAID["words"], SAID["labels"]  # of the theme, beyond those of Sphinx; for ears
+WORDS, LABELS = SAID["words"], SAID["labels"]  # words that Sphinx has not; spoken labels
 ROOTS = {"index": "zh/index", "search": "search_zh"}  # where brand and search box lead
 
 
@@ -33,7 +33,7 @@ class Search(SearchEnglish):
     """
 
     lang = "both"
-    language_name = "English"                                          # of the stemmer's script
+    language_name = "English"                                          # for the stemmer
     parts = re.compile(r"[\u4e00-\u9fff]+|[^\W\u4e00-\u9fff]+")
     js_splitter_code = (DOCS / "search.js").read_text(encoding="utf-8")
 
@@ -92,7 +92,7 @@ def search_page(app):
 
 
 def label(app, error):
-    """Say the labels of what is written already in Chinese."""
+    """Put the labels of the finished pages into Chinese."""
     for path in Path(app.outdir).rglob("*.html"):
         if language_of(path.relative_to(app.outdir).with_suffix("").as_posix()) == "zh":
             page = path.read_text(encoding="utf-8")

@@ -22,7 +22,7 @@ def turn_links(app, docname, source):
 
 
 class Layer(SphinxDirective):
-    """A class from its source, its forward beside its backward, and what tests and teaches it."""
+    """The source of a class, its forward beside its backward, and links to tests and lessons."""
 
     required_arguments = 1
 

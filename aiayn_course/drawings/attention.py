@@ -108,7 +108,7 @@ BACKWARD = ["grad_products = grad_scores / $\\sqrt{d_k}$",
 
 def attention_gradients(Q: np.ndarray | None = None, K: np.ndarray | None = None,
                         V: np.ndarray | None = None, *, steps: int = 7) -> "Figure":
-    """Draw the graph of attention: what goes forward in black, what comes back in red.
+    """Draw the graph of attention: arrays go forward in black, gradients come back in red.
 
     Q (T_q, d_k), K (T_k, d_k), V (T_k, d_v) : whose shapes are shown; without them the example's
     steps : how many gradients are drawn: grad_out, grad_V and so on down to those of Q and K
@@ -154,7 +154,7 @@ def figure_2(*halves: str, shapes: bool = False) -> "Figure":
     """Draw Figure 2 of the paper: scaled dot-product attention, and the heads around it.
 
     halves : "left", "right"; both without it
-    shapes : light what the right half adds to the left one, and write the shapes beside it
+    shapes : light the boxes that only the right half has, and write the shapes beside it
     """
     halves = halves or ("left", "right")
     fig, ax = canvas(4.2 * len(halves) + 1.5 * shapes, 4.4)

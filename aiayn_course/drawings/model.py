@@ -107,7 +107,7 @@ def kilobytes(arrays):
 def kept(cache):
     """Return {box: {path: array}} of the arrays that a forward keeps, each array once.
 
-    A box stands for the first layer of its stack; what the others keep has a name of its own.
+    A box stands for the first layer of its stack; the other layers have names of their own.
     """
     found: dict[str, dict[str, np.ndarray]] = {}
     seen = set()

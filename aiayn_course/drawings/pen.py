@@ -1,4 +1,4 @@
-"""What every drawing is made of: boxes, arrows, grids of cells and words, in one style.
+"""The parts of every drawing: boxes, arrows, grids of cells and words, in one style.
 
 The axes of a drawing are measured in inches, so that sizes are those of the page. No word is
 smaller than SMALL points, and no drawing is wider than WIDEST inches (both in `figures.py`).

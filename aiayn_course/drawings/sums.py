@@ -1,4 +1,4 @@
-"""Dot products that grow with d_k, what the norms average over, and positions as clock hands."""
+"""Dot products that grow with d_k, the numbers that norms average, and positions as clock hands."""
 
 import functools
 import math

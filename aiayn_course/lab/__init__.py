@@ -6,7 +6,7 @@
     agrees
     >>> picture = result.figure()
 
-`result.finding` says in one sentence what was measured. `aiayn-np figures` measures all claims.
+`result.finding` says the measured numbers in one sentence. `aiayn-np figures` measures all claims.
 
 Public names, by the file that defines them:
 

@@ -97,7 +97,7 @@ def alti(model, ids, recording, grad):
 
 
 def followed(encoder, decoder):
-    """Follow what each position contributes through the layers; return that to the last row.
+    """Follow the contribution of each position through the layers; return those to the last row.
 
     encoder : (T_src, T_src) of each layer
     decoder : (own (T_tgt, T_tgt), residual of the cross-attention, cross (T_tgt, T_src))
@@ -122,7 +122,7 @@ def weights(c):
 
 
 def values(attention, c):
-    """Return what each key brings to each query: (T_q, T_k, d_model)."""
+    """Return the vector that each key brings to each query: (T_q, T_k, d_model)."""
     V = c.attention.V[0]                                               # (h, T_k, d_v)
     W_O = attention.linear_O.W.value.reshape(len(V), V.shape[-1], -1)
     return np.einsum("hqk,hkv,hvd->qkd", c.attention.kept[0], V, W_O, optimize=True)

@@ -47,14 +47,14 @@ def live_page(model: Transformer, task: dict, examples: list[str], *, title: str
     Parameters
     ----------
     model : Transformer
-    task : dict of what vocabulary.js needs: "tokens", "pad", "bos", "eos", "max_length", and for
-        text what `text.cutting.rules_of` gives
+    task : dict of the values that vocabulary.js needs: "tokens", "pad", "bos", "eos", "max_length",
+        and for text the rules of `cutting.rules_of`
     examples : sequences to begin with
     title : the heading, in both languages or as {"en", "zh"}; "" says what the model does. What
         stands between two stars is underlined
     lessons : the address of the lessons' pages, such as "../lessons/", with the Chinese ones in its
         folder zh; "" names them without a link
-    metrics : what metrics.json has of the model, for its sentence at the top and for the footer
+    metrics : the dict of metrics.json, for the sentence on the model and for the footer
     telling : heads of the decoder's last layer without which the first answer changes; the page
         begins with one of them
     answers : {German: English} for numbers below 1000, by which a page of number words tells
@@ -96,7 +96,7 @@ def addresses_of(lessons):
 
 
 def title_of(task, words):
-    """Return what a model does, in the words of one language."""
+    """Return a sentence on the work of a model, in one language."""
     things = words["things_digits" if len(task["tokens"]) <= 13 else "things_numbers"]
     named = words.get(f"title_{task['name']}", words["page_title"])
     return named.format(name=task["name"], things=things)
@@ -111,7 +111,7 @@ def write_live(path: str | Path, *arguments: Any, **options: Any) -> Path:
 
 
 def told_metrics(metrics):
-    """Return what the page tells of metrics.json, without names of files."""
+    """Return the part of metrics.json that the page tells, without names of files."""
     told = ("exact_match", "held_out", "validation_pairs", "steps", "seconds")
     return {name: metrics[name] for name in told if name in metrics}
 

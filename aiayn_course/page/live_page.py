@@ -92,7 +92,7 @@ def take_head(model, head):
 
 
 def rules_of_words(vocabulary):
-    """Return what vocabulary.js needs of a vocabulary of characters, or of pieces, for a dict."""
+    """Return the dict of a vocabulary of characters or pieces that vocabulary.js needs."""
     if isinstance(vocabulary, Characters):
         return dict(characters=vocabulary.characters)
     rules = rules_of(vocabulary.vocabulary)             # its ids are one more: 0 is for the unknown

@@ -21,7 +21,7 @@ class Config:
     """The values of `config.json`. Each method reads one, and raises CheckpointError if it is bad.
 
     path : of the file, for messages
-    families : what model_type may be
+    families : the values that model_type may have
     only : {key: value} of further keys that must have this value, or be missing
     """
 

@@ -24,7 +24,7 @@ class Pretrained:
     parts : the names of the files that hold the tensors
     """
 
-    families: ClassVar[tuple[str, ...]]  # what model_type may be; `family` is what it is
+    families: ClassVar[tuple[str, ...]]  # values that model_type may have; `family` is its value
     only: ClassVar[dict] = {}  # keys of the config that must have this value
     vocabulary: Any = None
     V: int  # how many ids a written text may have
@@ -50,7 +50,7 @@ class Pretrained:
     def new(cls, config: dict, rng: np.random.Generator | None) -> Any:
         """Make a new model of a family, with drawn values; with rng=None they are left empty.
 
-        config : as in a config.json, which may leave out what has a default
+        config : as in a config.json, which may leave out keys that have a default
         """
         made = cls.__new__(cls)
         made.read_config({"model_type": cls.families[0]} | config, {}, "config")

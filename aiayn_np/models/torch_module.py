@@ -14,7 +14,7 @@ class TorchTransformer(nn.Module):
     """logits = Decoder(tgt, Encoder(src)) E^T, computed by PyTorch
 
     src (B, T_src), tgt (B, T_tgt) ids   ->   logits (B, T_tgt, vocab_size)
-    config : what `config_of` returns for our model
+    config : the config that `config_of` returns for our model
     state : {name: array} of all values, but of biases that our model does not have
 
     The stacks are torch.nn.Transformer. It differs from the paper in four points, and all four are

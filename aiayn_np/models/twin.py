@@ -57,7 +57,7 @@ def check_same(model: Module, built: Module, what: str) -> None:
     its own.
 
     built : a new model that the other library has too
-    what : what the model goes out as, for the message, such as "a Marian model"
+    what : the name of the other form in the message, such as "a Marian model"
     """
     dtypes = sorted({str(p.value.dtype) for p in model.parameters()})
     if dtypes not in (["float32"], ["float64"]):

@@ -90,7 +90,7 @@ def write_folder(folder: str | Path, config: dict, state: dict[str, np.ndarray])
 
 @contextlib.contextmanager
 def as_checkpoint_error(path: str | Path) -> Iterator[None]:
-    """Turn what a reader raises for wrong contents into a CheckpointError with the path."""
+    """Turn a reader's error about wrong contents into a CheckpointError with the path."""
     try:
         yield
     except (ValueError, TypeError, LookupError, OverflowError, AttributeError, MemoryError,

@@ -54,7 +54,7 @@ def save_figure(fig: "Figure", path: str | Path, *, dpi: int) -> None:
 
 
 def command_style() -> None:
-    """Let what this process draws be a command's: heed neither MPLBACKEND nor a matplotlibrc.
+    """Draw as a command does from now on: heed neither MPLBACKEND nor a matplotlibrc.
 
     A command writes files, which needs the backend Agg. A notebook hands its own backend on to the
     commands that it starts, and matplotlib would end if that backend is not installed. A file
@@ -120,7 +120,7 @@ def plot_attention(weights: ArrayLike, query_tokens: Sequence[str], key_tokens: 
     query_tokens, key_tokens : T_q and T_k labels, for the rows and the columns
     allowed : bool, broadcast to the shape of weights; cells that are False are hatched
     titles : a title for each head; title : one above them all
-    quantity : what the colours show, for other numbers than weights
+    quantity : the name of the numbers, if they are no weights
     signed : draw numbers with signs, such as the `cells` of `reading.shares`, around 0; the scale
         ends at the largest of all heads, by size. Without it the scale is 0 to 1.
 

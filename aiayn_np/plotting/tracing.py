@@ -1,4 +1,4 @@
-"""A trace: a table of what every component of a model did in one forward and backward.
+"""A trace: a table of the work of every component of a model in one forward and backward.
 
 It works on a copy of the model. Functions wrap the `forward` and `backward` of each layer in the
 copy, note shapes and norms, and pass everything on. The layers need no code for it.
@@ -57,7 +57,7 @@ class Trace:
     """The components in the order of their forward calls; a layer that is used twice comes twice.
 
     `print(trace)` shows the outer ones, `trace.table(depth)` more of them, and
-    `trace["decoder.layers.0"]` is the trace of what is at or below a dotted path.
+    `trace["decoder.layers.0"]` is the trace of the layers at or below a dotted path.
     """
 
     def __init__(self, components: list[Component]) -> None:
@@ -127,7 +127,7 @@ def html_table(components):
 
 def trace(model: Any, src: np.ndarray, tgt: np.ndarray, targets: np.ndarray, *,
           loss: Module | None = None) -> Trace:
-    """Run one forward and backward on a copy of a model, and list what every component did.
+    """Run one forward and backward on a copy of a model, and list the work of every component.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What the model would say after each sub-layer."""
+"""The words that the model would say after each sub-layer."""
 
 import numpy as np
 

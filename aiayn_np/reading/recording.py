@@ -27,7 +27,7 @@ class Recording:
 
     The copy shares the values of the model. Its biases have gradients of their own; those of all
     other parameters, which nobody reads, are added up in one array.
-    cache, logits : what the forward returned
+    cache, logits : the results of the forward
     given : {number of a call: the output to use in place of the layer's own}
     noted : the attributes of the model whose layers note; None is all
     """
@@ -47,7 +47,7 @@ class Recording:
         self.outputs = Noted(self.cache, {id(cache): y for _, y, cache in self.calls})
 
     def copy_of(self, node: Any, name: str = "") -> Any:
-        """Return a copy of a part of the model, whose layers note what passes through them."""
+        """Return a copy of a part of the model, whose layers note their inputs and outputs."""
         if isinstance(node, Module):
             layer: Any = object.__new__(type(node))
             vars(layer).update((n, self.copy_of(part, n)) for n, part in vars(node).items())

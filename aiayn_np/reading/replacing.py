@@ -87,7 +87,7 @@ def patch(model: Module, clean: tuple, other: tuple, where: str) -> np.ndarray:
 
 
 def call_of(recording, where):
-    """Return the number of the call that returned what stands at a path of the cache."""
+    """Return the number of the call whose result stands at a path of the cache."""
     part = dict(leaves(recording.cache, (Cache, np.ndarray))).get(where)
     for number, (_, y, cache) in enumerate(recording.calls):
         if part is not None and (part is cache or part is y):

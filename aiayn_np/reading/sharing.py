@@ -18,12 +18,12 @@ NOTED = ("positions", "segments", "attention")  # the layers whose outputs have 
 
 
 class ByHead(NamedTuple):
-    """What comes to the position of the word: residual + all heads + biases = Shares.value.
+    """The parts at the position of the word: residual + all heads + biases = Shares.value.
 
-    residual : what the token there gives through residual sums and feed-forward networks alone
-    heads : {path: (h,)}, what each head brings to this position from all positions
+    residual : the share of the token there through residual sums and feed-forward networks alone
+    heads : {path: (h,)}, the share that each head brings to this position from all positions
     cells : {path of a map: (h, T_q, T_k)}, the same by the position that a head looks at
-    biases : what the biases at this position give, apart from the heads
+    biases : the share of the biases at this position, apart from the heads
     """
     residual: float
     heads: dict[str, np.ndarray]
@@ -33,7 +33,7 @@ class ByHead(NamedTuple):
 
 @dataclass(frozen=True)
 class Shares:
-    """What a logit is made of: source.sum() + target.sum() + biases = value.
+    """The parts of a logit: source.sum() + target.sum() + biases = value.
 
     source (T_src,) or None, target (T_tgt,) : the share of each token, its position included
     value : the logit of `token`, less that of `against` or the mean over the vocabulary
@@ -51,7 +51,7 @@ class Shares:
 
     @cached_property
     def cells(self) -> dict[str, np.ndarray]:
-        """Return {path of a map: (h, T_q, T_k)}: each weight times what its value gives the word.
+        """Return {path of a map: (h, T_q, T_k)}: each weight times the share of its value.
 
         The cells of a head add up to the share of its output, on all paths to the logit.
         """

@@ -35,7 +35,7 @@ class TextProgress:
         return self.validation_loss is not None
 
     def told(self) -> str:
-        """Return what was measured, as the end of a line."""
+        """Return the measured numbers, as the end of a line."""
         line = ""
         if self.measured:
             line += f"; validation loss {self.validation_loss:.3f}, averaged"
@@ -69,7 +69,7 @@ class WordsProgress:
         return self.validation is not None
 
     def told(self) -> str:
-        """Return what was measured, as the end of a line, and the sample."""
+        """Return the measured numbers, as the end of a line, and the sample."""
         if not self.measured:
             return ""
         return (f"; held back: {self.validation:.3f} nats per character\n"

@@ -22,7 +22,7 @@ def read_lines(path: str | Path) -> list[str]:
     """
     data = read_bytes(Path(path)).removeprefix(MARK)
     lines = data.split(b"\n" if b"\n" in data else b"\r")
-    lines = lines if lines[-1] else lines[:-1]                         # after the last end
+    lines = lines if lines[-1] else lines[:-1]                         # the last end begins none
     return [decoded(line, path, number) for number, line in enumerate(lines, 1)]
 
 

@@ -13,7 +13,7 @@ from ..files import CheckpointError, replacing
 from .extra import extra
 
 PAD, BOS, EOS, UNK = range(4)
-SPACE = "▁"  # SentencePiece writes the space before a word so
+SPACE = "▁"  # stands for the space before a word in SentencePiece
 NORMALIZATIONS = ("identity", "nfkc", "nmt_nfkc")  # of SentencePiece
 
 

@@ -26,7 +26,7 @@ def read_words(files: Sequence[str | Path] | None) -> str:
 
 
 def training_part(text: str) -> str:
-    """Return what is not held back of a text."""
+    """Return the part of a text that is not held back."""
     return text[: len(text) - len(text) // HELD_BACK]
 
 

@@ -48,7 +48,7 @@ def gradient_of(model: Module, criterion: Any, measure: Callable[[Cache], Any], 
 class SharedGradient:
     """The function that adds the gradient of a batch in `accumulate` shares on each of the ranks.
 
-    It takes the batch and a generator, and returns what `gradient_of` returns, on all ranks the
+    It takes a batch and a generator, and returns the triple of `gradient_of`, on all ranks the
     same. Where one share is all there is, it is `gradient_of`.
     """
 
@@ -97,5 +97,5 @@ def cut(batch, n, pad):
 
 
 def states(rngs):
-    """Return what tells whether a number is drawn from some of these generators."""
+    """Return the states of generators; another state means that numbers were drawn."""
     return [rng and rng.bit_generator.state for rng in rngs]

@@ -26,7 +26,7 @@ class Adam:
     m = beta_1 m + (1 - beta_1) grad          mean of the gradient
     v = beta_2 v + (1 - beta_2) grad^2        mean of its square
     value -= rate * m_hat / (sqrt(v_hat) + eps),    m_hat = m / (1 - beta_1^t), v_hat likewise
-    Both means start at zero. The division undoes what that costs in the first steps.
+    Both means start at zero. The division makes up for this start in the first steps.
 
     parameters: a model, or an iterable of Parameter.
     All values stand side by side in one array, all gradients in another (see Store), so that each

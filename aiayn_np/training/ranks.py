@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-SIZES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE")  # what launchers tell each process that they start
+SIZES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE")  # variables by which launchers tell each process
 
 
 class Alone:
@@ -35,15 +35,15 @@ class Alone:
         return items[self.rank :: self.size]
 
     def all(self, mine: Any) -> list:
-        """Return the list of what every rank has given; every rank gets the whole list."""
+        """Return the list of the values of all ranks; every rank gets the whole list."""
         return [mine]
 
     def first(self, value: Any) -> Any:
-        """Return what rank 0 has given, on every rank."""
+        """Return the value of rank 0, on every rank."""
         return value
 
     def total(self, number: Any) -> Any:
-        """Return the sum of what every rank has given, in the order of the ranks."""
+        """Return the sum of the numbers of all ranks, in the order of the ranks."""
         return sum(self.all(number))
 
     def sum_in_place(self, array: np.ndarray) -> None:

@@ -33,7 +33,7 @@ class Causality(Result):
 
     @property
     def zeros(self):
-        """Tell whether each block is exactly 0: the future, padding, and what may count."""
+        """Tell whether each block is exactly 0: the future, padding, and the other positions."""
         seen = (self.masked[~self.future], self.memory[:, self.real].ravel())
         return (self.masked[self.future] == 0, self.memory[:, ~self.real].ravel() == 0,
                 np.concatenate(seen) == 0)

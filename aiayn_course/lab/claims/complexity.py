@@ -129,7 +129,7 @@ def complexity(sizes=SIZES, *, repeats=100, seed=0):
     Attention has no projections here, as Table 1 counts it. Only forward passes are measured;
     backward passes consist of the same products, twice as many. Each layer is measured at sizes
     where the term of Table 1 is the largest, so times of different layers cannot be compared.
-    `aiayn-np figures` uses one thread of BLAS: several on a busy machine blur the powers.
+    `aiayn-np figures` uses one thread of BLAS: several on a busy machine blur the exponents.
 
     Parameters
     ----------

@@ -185,7 +185,7 @@ def solve(model: Transformer, task: Task, seed: int, steps: int) -> Progress:
 
 
 def head_jobs(*, seeds=(0, 1, 2, 3, 4), steps=1000, n=300):
-    """Train models to copy and to reverse, and measure what each cross-attention head looks at.
+    """Train models to copy and to reverse, and measure where each cross-attention head looks.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Claim 17, a further one: a head that finds what came after the same symbol needs two layers."""
+"""Claim 17, a further one: a head that finds the successor of the same symbol needs two layers."""
 
 from collections import deque
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class Induction(Result):
     copied : share of the symbols of the second half that are right, (2, seeds)
     exact : share of the sequences whose whole second half is right, (2, seeds)
     prefix : of each head, (2, seeds, heads), layer by layer; nan where there is no second layer.
-        The weight on what followed the same symbol, a mean over the second half
+        The weight on the symbol that followed the same symbol, a mean over the second half
     copying : share of the symbols whose own logit a head raises most when it reads them
     without : `exact` when the head is removed
     """
@@ -150,7 +150,8 @@ def prefix_scores(model: LanguageModel, ids: np.ndarray, period: np.ndarray) -> 
 def copying_scores(model):
     """Return (heads,): the share of the symbols whose own logit is the one that a head raises most.
 
-    What a head adds for a symbol that it reads: its embedding through norm, W^V, W^O, norm and E^T.
+    The logits that a head adds for a symbol that it reads are the symbol's embedding through norm,
+    W^V, W^O, norm and E^T.
     """
     E, norm = model.stack.embedding(np.arange(1, SYMBOLS + 1)), model.stack.encoder.norm
     scores = []
@@ -165,7 +166,7 @@ def copying_scores(model):
 
 
 def exact_without(model: LanguageModel, ids: np.ndarray, targets: np.ndarray) -> np.ndarray:
-    """Return (heads,): the share of right sequences when what a head says is left out."""
+    """Return (heads,): the share of right sequences without the output of each head."""
     shares = []
     for layer in model.stack.encoder.layers:
         W_O = layer.self_attention.linear_O.W.value

@@ -41,7 +41,7 @@ class MadeOf(Result):
     known : of all words that were asked about      decisive : of those that some token decides
     agrees : how often it is the token whose replacement costs the most
     asked : how many words, (tasks, seeds), as all that follow
-    carried : what replacing the token that shares name costs, in the costs of the costliest token
+    carried : the cost of replacing the token that shares name, over that of the costliest token
     shuffled : `known` of the shares when the numbers of the decoder have changed places
     last, held : nats lost when the last written word is another, as it is and with weights held
     """
@@ -170,7 +170,7 @@ def places_in_chinese(source, target):
 
 
 def places(words, word):
-    """Return at what places a word stands."""
+    """Return the places at which a word stands."""
     return [i for i, other in enumerate(words) if other == word]
 
 

@@ -19,7 +19,7 @@ PAPER = (0.0, 0.1, 0.2), np.array([4.67, 4.92, 5.47]) / 4.67  # perplexities of 
 class NoisyReverse(ReverseTask):
     """Reverse, but a share of the answers' symbols is random: no model can predict them.
 
-    A hash of the sequence decides what is replaced, so that an example is the same each time.
+    A hash of the sequence decides which symbols are replaced: an example is always the same.
     """
 
     def __init__(self, noise, **options):

@@ -20,7 +20,7 @@ class Bug:
     """One bug of the field.
 
     layer : the class, or the module of functions, that it is planted in
-    what : what goes wrong, in a few sentences
+    what : the fault, in a few sentences
     formula : the wrong formula, and the right one
     seen : the public project that had it, or "common"
     caught_by : the check that must catch it, one of `checks.CHECKS`
@@ -57,7 +57,7 @@ class Bug:
 def planted(layer: Any, methods: dict) -> Iterator[None]:
     """Replace methods of a class, or functions of a module, within a `with` block.
 
-    methods : {name: what stands there within the block}
+    methods : {name: the function that stands there within the block}
     """
     rights = {name: vars(layer)[name] for name in methods}
     try:
