@@ -63,7 +63,7 @@ def everything():
 
 
 def write(name, content):
-    """Write a file, text or bytes, into OUT, if it is not there as it is."""
+    """Write a file, text or bytes, into OUT, unless it is there with this content."""
     path = OUT / name
     path.parent.mkdir(parents=True, exist_ok=True)
     data = content.encode() if isinstance(content, str) else content

@@ -76,7 +76,7 @@ def attention_shapes(steps: int = 3) -> "Figure":
 
 
 def draw_matrix(ax, x, y, array, name, color, axes, *, rows=None, columns=None, framed=True):
-    """Draw a matrix of numbers with its name and shape above; the larger a number, the deeper.
+    """Draw a matrix with its name and shape above; larger numbers have deeper colours.
 
     framed : whether the row of "sat" has a frame
     """

@@ -142,7 +142,7 @@ class WordsTask:
 class Windows:
     """Windows of T tokens of a text, ids (n,), each with the T tokens that come one later.
 
-    Those of `batch` lie one after another, as the steps of `loss_on` want them, and what is left of
+    The windows of `batch` lie one after another, as the steps of `loss_on` want them. The rest of
     the text after the last window does not count. `draw` takes windows from anywhere.
 
     every : 2 leaves out every other window of `batch`
