@@ -30,8 +30,7 @@ __all__ = ["ASKING", "DRAWINGS", "SENTENCE", "example", "save_drawings"]
 
 DRAWINGS = {drawing.__name__: drawing for drawing in (
     figure_1, figure_2, attention_shapes, attention_gradients, heads_split, masks_combined,
-    dot_products, norm_axes, norm_places, clock_hands,
-    model_gradients, model_shapes,
+    dot_products, norm_axes, norm_places, clock_hands, model_gradients, model_shapes,
 )}
 
 

@@ -12,7 +12,7 @@ BLUE, ORANGE, GREEN, PINK = COLORS[0], COLORS[4], COLORS[2], COLORS[3]
 
 
 def canvas(width, height):
-    """Return an empty Picture and its axes, measured in inches from the lower left."""
+    """Return an empty picture and its axes, measured in inches from the lower left."""
     fig = new_figure(width, height, layout=None)
     return fig, flat(fig.add_axes((0, 0, 1, 1)), width, height)
 
@@ -33,10 +33,9 @@ def box(ax, x, y, width, height, text="", *, fill=PALE, edge=BLACK, size=NORMAL,
     """Draw a rounded box whose centre is (x, y)."""
     from matplotlib.patches import FancyBboxPatch
 
-    ax.add_patch(FancyBboxPatch(
-        (x - width / 2, y - height / 2), width, height, boxstyle="round,pad=0,rounding_size=0.07",
-        facecolor=fill, edgecolor=edge, linewidth=line,
-    ))
+    corner, style = (x - width / 2, y - height / 2), "round,pad=0,rounding_size=0.07"
+    ax.add_patch(FancyBboxPatch(corner, width, height, boxstyle=style, facecolor=fill,
+                                edgecolor=edge, linewidth=line))
     if text:
         word(ax, x, y, text, size=size, linespacing=1.1)
 
