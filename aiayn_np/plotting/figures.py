@@ -183,8 +183,8 @@ def draw_grid(grid: list, query_tokens: Sequence[str], key_tokens: Sequence[str]
     fig = new_figure(max(width, 0.075 * len(title or "")), height, layout="compressed")
     axes = fig.subplots(len(rows), columns, squeeze=False, sharex=True, sharey=True)
     for row, (weights, mask, titles) in zip(axes, rows):
-        for ax, *one_map in zip(row, weights, mask, titles):
-            image = draw_map(ax, *one_map, limit)
+        for ax, head, allowed, name in zip(row, weights, mask, titles):
+            image = draw_map(ax, head, allowed, name, limit)
     label_axes(axes, query_tokens, key_tokens)
     bar = fig.colorbar(image, ax=axes, shrink=min(1, 2 / len(rows) + 0.3), pad=0.01,
                        aspect=min(max(6 * height - 6, 7), 30))

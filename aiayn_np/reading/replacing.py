@@ -44,29 +44,40 @@ def replaced(model: Module, src: Any, tgt: Any, *, token: int | None = None,
     position = position_of(model, ids[-1], position)
     recording = Recording(model, *ids)
     frozen(recording.cache)                                            # every attention has a map
-    V = recording.logits.shape[-1]
-    token = int(recording.logits[0, position].argmax()) if token is None else int(
-        check_ids("token", token, V, ndim=0))
-    pad = getattr(model, "pad", None)
-    others = check_ids("others", [i for i in range(V) if i != pad] if others is None else others, V)
-    if len(np.unique(others)) < 2:
-        raise ValueError(f"others must be at least two ids, got {others.tolist()}")
-    log_p = log_softmax(recording.logits[0, position])[token]
+    row = recording.logits[0, position]                                # (V,)
+    token = int(row.argmax() if token is None else check_ids("token", token, len(row), ndim=0))
+    others = others_of(others, len(row), getattr(model, "pad", None))
+    log_p = log_softmax(row)[token]
     found: list[Any] = [None] * (4 - 2 * len(ids))
-    for side, row in enumerate(ids):
-        T = row.shape[1]
-        changed = np.repeat(row, T * k, axis=0)
-        for n in range(T * k):
-            changed[n, n // k] = rng.choice(others[others != row[0, n // k]])
-        batch = [changed if i == side else np.repeat(x, T * k, axis=0) for i, x in enumerate(ids)]
-        held = {number: np.repeat(y, T * k, axis=0)
+    for side in range(len(ids)):
+        changed = with_others(ids[side], k, others, rng)               # (T k, T)
+        n = len(changed)
+        batch = [changed if i == side else np.repeat(x, n, axis=0) for i, x in enumerate(ids)]
+        held = {number: np.repeat(y, n, axis=0)
                 for number, (layer, y, _) in enumerate(recording.calls)
                 if isinstance(layer, Softmax)}
         for given in ({}, held):
             logits = Recording(model, *batch, given=given).logits[:, position]
-            found.append((log_p - log_softmax(logits)[:, token]).reshape(T, k).mean(axis=1))
+            found.append((log_p - log_softmax(logits)[:, token]).reshape(-1, k).mean(axis=1))
     source, source_held, target, target_held = found
     return Replaced(source, source_held, target, target_held, token, float(log_p))
+
+
+def others_of(others, V, pad):
+    """Return the ids to draw from as an array; None stands for all but padding."""
+    others = [i for i in range(V) if i != pad] if others is None else others
+    others = check_ids("others", others, V)
+    if len(np.unique(others)) < 2:
+        raise ValueError(f"others must be at least two ids, got {others.tolist()}")
+    return others
+
+
+def with_others(row, k, others, rng):
+    """Return ids (1, T) k times for each token, with another id in its place: (T k, T)."""
+    changed = np.repeat(row, row.size * k, axis=0)
+    for n in range(len(changed)):
+        changed[n, n // k] = rng.choice(others[others != row[0, n // k]])
+    return changed
 
 
 def patch(model: Module, clean: tuple, other: tuple, where: str) -> np.ndarray:

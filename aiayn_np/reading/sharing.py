@@ -89,7 +89,6 @@ def shares(model: Module, src: Any, tgt: Any, *, token: int | None = None,
     The model is not changed. Raises ValueError, TypeError or IndexError for inputs that do not fit
     the model, and ValueError for a layer that cannot be frozen.
     """
-    source_place, target_place = places(model)
     ids = inputs_of(model, src, tgt)
     position = position_of(model, ids[-1], position)
     recording = Recording(model, *ids, noted=NOTED)
@@ -104,10 +103,7 @@ def shares(model: Module, src: Any, tgt: Any, *, token: int | None = None,
     grad_logits = np.zeros_like(recording.logits)
     grad_logits[0, position] = weights
     gradients, biases = recording.backward(grad_logits, frozen(recording.cache))
-    source = None
-    if source_place is not None:
-        source = outputs_share(recording, gradients, source_place)
-    target = outputs_share(recording, gradients, target_place)
+    source, target = (path and outputs_share(recording, gradients, path) for path in places(model))
     value = float(weights[weights != 0] @ logits[weights != 0])
     result = Shares(source, target, biases, value, token, against, position, recording, grad_logits,
                     gradients)
