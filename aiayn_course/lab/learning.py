@@ -23,7 +23,7 @@ def small_model(task: Task, seed: int, **options: Any) -> Transformer:
 
 def learn(model: Transformer, task: Task, seed: int, *, steps: int,
           **options: Any) -> Iterator[Progress]:
-    """Yield the Progress of every step of `train`, which validates nothing; options are its own."""
+    """Yield the Progress of every step of `train`, without validation; it takes the options."""
     rng = np.random.default_rng([seed, 1])
     return train(model, task, rng=rng, steps=steps, **(dict(validate_every=None) | options))
 

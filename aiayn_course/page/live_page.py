@@ -53,7 +53,7 @@ def most_telling_first(run: Run, sources: list[np.ndarray]) -> list[np.ndarray]:
 
 
 def told_changes(run: Run, src: np.ndarray) -> tuple[list, list[int]]:
-    """Return (the changes, the heads of the decoder's last layer) that an answer does not survive.
+    """Return (changes, heads of the decoder's last layer), each of which changes the answer.
 
     Both are empty for a model that has no source.
     """

@@ -133,7 +133,7 @@ def entries(table: Table, known: dict[str, Parameter]) -> Iterator[tuple[str, li
 
 
 def check_room(shapes: Mapping[str, tuple], N: int, V: int, d_model: int, d_ff: int) -> None:
-    """Raise ValueError for a config of a larger model than {name: shape} has room for.
+    """Raise ValueError if the tensors {name: shape} are too small for the model of a config.
 
     This comes before the model is built, because a config may ask for any size.
     """

@@ -56,7 +56,7 @@ def check_same(model: Module, built: Module, what: str) -> None:
     and shapes. The model must be all float32 or all float64, and no layer may have a `forward` of
     its own.
 
-    built : a new model that the other library has too
+    built : a new model, of the kind that the other library can represent
     what : the name of the other form in the message, such as "a Marian model"
     """
     dtypes = sorted({str(p.value.dtype) for p in model.parameters()})

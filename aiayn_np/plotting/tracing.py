@@ -159,7 +159,7 @@ def copied(model):
 
 
 class Recorder:
-    """It wraps layers, and notes a Component for each call."""
+    """A wrapper of layers that notes a Component for each call."""
 
     def __init__(self):
         self.components, self.depth, self.noted = [], 0, {}

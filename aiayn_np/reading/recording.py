@@ -10,7 +10,7 @@ from ..module import Cache, Module, Parameter, children
 
 
 class Noted:
-    """Arrays of the parts of a cache, to be had under their paths in it."""
+    """One array for each part of a cache; `noted[path]` is the array of the part at a path."""
 
     def __init__(self, cache: Cache, arrays: dict[int, np.ndarray]) -> None:
         self.cache, self.arrays = cache, arrays

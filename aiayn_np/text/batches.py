@@ -1,4 +1,4 @@
-"""Batches of pairs of similar length, each of about as many tokens (Sec. 5.1)."""
+"""Batches of pairs of similar length; all have about equally many tokens (Sec. 5.1)."""
 
 from collections.abc import Sequence
 

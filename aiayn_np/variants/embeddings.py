@@ -29,7 +29,7 @@ class UnscaledEmbedding(Embedding):
 
 
 class SegmentEmbedding(Module):
-    """y = x + E[segments]: which of two sentences a token belongs to       Devlin et al., 2018
+    """y = x + E[segments]: segments number the sentence of each token      Devlin et al., 2018
 
     x (..., T, d_model)   segments (..., T) integers, all 0 for None   ->   the shape of x
     backward: row s of E gets the sum of the gradients wherever segments == s.

@@ -30,7 +30,7 @@ class GroupedQueryAttention(MultiHeadAttention):
     x_Q (..., T_q, d_model)   x_K, x_V (..., T_k, d_model)   ->   (..., T_q, d_model)
     allowed, d_k, d_v, attention: as in MultiHeadAttention, which this is for h_kv = h, the default.
     h_kv must divide h; h_kv = 1 is multi-query attention (Shazeer, 2019). W^K, W^V, and the keys
-    and values that decoding keeps, are h_kv / h of their size.
+    and values that decoding keeps, have h_kv / h of their usual size.
 
     backward: head j of the keys was used by g heads, so its gradient is the sum of their g, and so
     for the values.

@@ -99,7 +99,7 @@ def embedding_scale(
     Parameters
     ----------
     d_model : widths        vocab_size : rows of the embedding        T : positions, from 0
-    tokens : how many the cosines are taken of
+    tokens : the number of tokens whose cosines are measured
     """
     rng = np.random.default_rng(seed)
     sizes, likeness = [], []

@@ -54,7 +54,7 @@ class DropoutCurves(Result):
     def verdict(self):
         """Return AGREES if each P_drop > 0 ends better than none, for every seed.
 
-        That is in loss, in tokens right, and in the gap between validation and training.
+        Better means better in loss, in right tokens, and in the gap from training to validation.
         """
         loss, accuracy = self.validation[..., -1], self.accuracy[..., -1]
         gap = loss - self.training[..., -1]

@@ -84,7 +84,7 @@ def rotary(x, base, interleaved):
 
 
 def grouped(layer, x, keys):
-    """Compute one head after another, turned; head i has head i // (h / h_kv) of the keys.
+    """Compute head after head with rotary positions; head i reads head i // (h / h_kv) of the keys.
     """
     heads, turn = [], layer.attention.rotary_Q
     for i in range(layer.h):
