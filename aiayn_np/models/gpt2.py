@@ -8,8 +8,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..embedding import OutputProjection
-from ..module import Parameter
 from ..positional_encoding import LearnedPositionalEncoding
 from ..variants.embeddings import UnscaledEmbedding
 from ..variants.layer_options import layer_factory, set_eps
@@ -76,9 +74,6 @@ class GPT2(Pretrained):
         layer = layer_factory(PreNormEncoderLayer, bias=True, activation=self.activation)
         model = LanguageModel(
             self.V, N=self.N, d_model=self.d_model, d_ff=self.d_ff, h=self.h, P_drop=self.P_drop,
-            max_len=self.max_len, pad=None, layer=layer, embedding=UnscaledEmbedding,
-            positions=LearnedPositionalEncoding, rng=rng)
-        if not self.tied:
-            E = Parameter.normal(self.d_model**-0.5, (self.V, self.d_model), rng)
-            model.output_projection = OutputProjection(E)
+            max_len=self.max_len, pad=None, tied=self.tied, layer=layer,
+            embedding=UnscaledEmbedding, positions=LearnedPositionalEncoding, rng=rng)
         return set_eps(model, self.eps)

@@ -79,17 +79,20 @@ class LanguageModel(Module):
     ids (B, T)   ->   logits (B, T, vocab_size); logits[:, t] predict the token after ids[:, t].
     A decoder with nothing to translate has no memory, and so no cross-attention. The rest of its
     layer is an encoder layer with a causal mask. `options` are those of TokenStack.
-    pad: the id of padding, or None where there is none.
+    pad: the id of padding, or None where there is none.   tied: whether E is the embedding's, or a
+    matrix of its own, drawn N(0, 1/d_model).
     """
     formula = "logits = TokenStack(ids) E^T"
     kept_at = ("",)
 
-    def __init__(self, vocab_size: int, *, pad: int | None = 0, rng: np.random.Generator | None,
-                 **options: Any) -> None:
+    def __init__(self, vocab_size: int, *, pad: int | None = 0, tied: bool = True,
+                 rng: np.random.Generator | None, **options: Any) -> None:
         self.pad = pad
         self.stack = TokenStack(vocab_size, rng=rng, **options)
         self.d_model, self.max_len = self.stack.d_model, self.stack.max_len
-        self.output_projection = OutputProjection(self.stack.embedding.E)
+        self.output_projection = OutputProjection(
+            self.stack.embedding.E if tied else
+            Parameter.normal(self.d_model**-0.5, (vocab_size, self.d_model), rng))
 
     def forward(self, ids: np.ndarray, *,
                 rng: np.random.Generator | None = None) -> tuple[np.ndarray, Cache]:
@@ -140,20 +143,16 @@ def llama(vocab_size: int, *, N: int, d_model: int, d_ff: int, h: int, max_len: 
           rng: np.random.Generator | None, **options: Any) -> LanguageModel:
     """Make a LanguageModel of LlamaLayers; `options` are those of a LlamaLayer.
 
-    tied : whether logits are x E^T with the matrix of the embedding, or with one of their own
+    tied : as in LanguageModel
 
     >>> model = llama(50, N=2, d_model=8, d_ff=12, h=4, h_kv=2, rng=np.random.default_rng(0))
     >>> model(np.array([[3, 1, 4]])).shape
     (1, 3, 50)
     """
-    model = LanguageModel(
+    return LanguageModel(
         vocab_size, N=N, d_model=d_model, d_ff=d_ff, h=h, max_len=max_len, P_drop=P_drop, pad=pad,
-        layer=partial(LlamaLayer, **options), embedding=UnscaledEmbedding, positions=NoPositions,
-        rng=rng)
-    if not tied:
-        E = Parameter.normal(d_model**-0.5, (vocab_size, d_model), rng)
-        model.output_projection = OutputProjection(E)
-    return model
+        tied=tied, layer=partial(LlamaLayer, **options), embedding=UnscaledEmbedding,
+        positions=NoPositions, rng=rng)
 
 
 class MeanOverTokens(Module):
