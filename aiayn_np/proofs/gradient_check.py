@@ -30,8 +30,7 @@ COMPLEX_STEP = 1e-20
 COMPLEX_TOLERANCE = 1e-12  # relative to the value, or to 0.01 |u| |v|
 CONFIRMED = 1e-5  # so near to the complex step is a central difference that confirms it
 ROUNDED = {"f": 1e-5, "e": 1e-2}  # tolerance of a gradient that is returned in float32, float16
-BESIDE_POINTS = 4  # another one may lie on another kink
-KINK_DIRECTIONS = 8  # in some of them the two slopes of a kink differ little
+TRIES = 8  # points beside a kink, since they may lie on another one; directions that show a kink
 BESIDE = 0.03  # of the largest number: how far from a kink the check is repeated
 ALL = "all together"  # the name of the last row
 ON_A_KINK = ", on a kink: slopes from left and right differ"
@@ -45,7 +44,6 @@ NOTES = {
     " difference,\nwhich sees errors of 1e-2 there, and no smaller ones.",
     IN_FLOAT16: "The forward computes in float16, whatever it is given. Numeric is the central"
     " difference,\nwhich sees errors of 1e-1 there, and no smaller ones.",
-    "undecided": "Undecided: the slopes that were measured there differ by more than the error.",
     NOT_COMPLEX: "The forward takes no complex numbers. Numeric is the central difference, which"
     " sees errors of 1e-7.",
     NOT_ANALYTIC: "The forward is not analytic. Numeric is the central difference, which sees"
@@ -87,7 +85,7 @@ class Slope:
     """A central difference along a direction.
 
     noise : how far rounding may have moved it
-    doubt : the same, and how far the slopes from left and right differ
+    doubt : the same, and what the bend that makes the slopes of both sides differ may have done
     scale : errors are relative to the values, or to this number
     """
 
@@ -279,7 +277,7 @@ class Proof:
         self.rng = np.random.default_rng(seed)
         self.parameters = dict(getattr(self.layer, "named_parameters", dict)())
         self.inputs = [np.array(x) for x in inputs]
-        self.forwards = 0
+        self.forwards, self.drawn = 0, 1  # and the directions of a row
         self.floats = [i for i, x in enumerate(self.inputs) if x.dtype.kind == "f"]
         self.fixed = set(fixed)  # inputs without a gradient
         self.moving = [i for i in self.floats if i not in self.fixed]
@@ -293,7 +291,6 @@ class Proof:
             if not np.isfinite(x).all():
                 raise ValueError("inputs must be finite, or -inf in a mask, got"
                                  f" {x[~np.isfinite(x)][0]}")
-        self.drawn = 1  # directions of a row
         self.y, self.cache = self.run({})
         if np.isnan(self.y).any():
             raise ValueError("forward must give no nan, got one: log of a negative number is one")
@@ -305,6 +302,10 @@ class Proof:
         self.run(self.near)
         self.kept = {x.dtype.char for _, x in arrays_in({0: self.cache})}
         self.u = self.rng.standard_normal(np.shape(self.y))
+        near_u = 0.99 * np.linalg.norm(self.u - np.mean(self.u))
+        alike = [x - x.mean() for x in self.finite.values() if x.shape == np.shape(self.y)]
+        if any(np.sum(x * self.u) > near_u * np.linalg.norm(x) for x in alike):
+            self.u = self.rng.standard_normal(np.shape(self.y))        # x was drawn by this seed
 
     def beside(self) -> "Proof | None":
         """Return the same proof at a point beside this one; None where forward has no value."""
@@ -330,7 +331,7 @@ class Proof:
     def decided_rows(self) -> list[Row]:
         """Return the rows; those on a kink are measured beside it."""
         rows = {row.tensor: row for row in self.rows()}
-        for _ in range(BESIDE_POINTS):
+        for _ in range(TRIES):
             undecided = {name for name, row in rows.items() if not row.ok and not row.wrong}
             other = self.beside() if undecided else None
             if other is None:
@@ -477,7 +478,7 @@ class Proof:
         Those of max(0, x) do at x = 0. On a bend they differ a tenth as much after a tenth of it.
         """
         h, found = precision.steps[0], []
-        for _ in range(KINK_DIRECTIONS):
+        for _ in range(TRIES):
             directions = {n: v for n, v in self.directions().items() if n in names}
             (_, wide), (slope, near) = (self.slope(directions, step) for step in (h, h / 10))
             least = max(1e-3, 10 * precision.tolerance) * abs(slope)
@@ -489,18 +490,17 @@ class Proof:
         norm, names = np.linalg.norm, list(directions)
         sizes = np.concatenate([np.abs(self.finite[n]).ravel() for n in names])
         largest, smallest = sizes.max(initial=0), sizes[sizes > 0].min(initial=1)
-        length = norm([norm(directions[n]) for n in names]) / max(largest, 1.0)
+        v, g = (norm([norm(x[n]) for n in names]) for x in (directions, gradients))
         scale = np.finfo(float).tiny + max(
-            precision.floor * norm(self.u) * length,
-            precision.share * norm([norm(gradients[n]) for n in names]))
+            precision.floor * norm(self.u) * v / max(largest, 1.0), precision.share * g)
         height = norm(self.u * np.nan_to_num(self.y, posinf=0, neginf=0))
         for length in dict.fromkeys((1.0, max(largest, 1.0), max(smallest, 1e-10))):
             for step in precision.steps:
                 h = step * length
                 value, apart = self.slope(directions, h)
-                noise = precision.unit * (height + abs(value) * largest) / h
-                doubt = noise + apart if np.isfinite(value) else np.inf
-                yield Slope(value, noise, doubt, h, scale)
+                noise = precision.unit * (height + max(abs(value), g) * largest) / h
+                doubt = noise + apart**2 / max(abs(value), scale)
+                yield Slope(value, noise, doubt if np.isfinite(value) else np.inf, h, scale)
 
     def complex_step(self, directions: dict) -> float:
         """<u, Im F(x + i h v) / h>, or nan where the forward takes no complex numbers."""
@@ -529,9 +529,9 @@ class Proof:
         """Name the entry of a wrong gradient that is farthest from what the forward says."""
         x = self.tensors[row.tensor]
 
-        def sides(entries, signs=1.0):
+        def sides(entries):
             v = np.zeros(x.shape)
-            v.flat[entries] = signs
+            v.flat[entries] = 1
             along = {row.tensor: v}
             numeric = self.slope(along, row.step)[0] if row.step else self.complex_step(along)
             off = np.nan_to_num(abs(np.sum(gradient * v) - numeric), nan=np.inf)
@@ -539,8 +539,7 @@ class Proof:
 
         some = self.rng.permutation(x.size)
         while len(some) > ENTRIES:                                     # the half that is worse
-            signs = self.rng.choice([-1.0, 1.0], len(some))
-            some = max(np.array_split(some, 2), key=lambda half: sides(half, signs[: len(half)]))
+            some = max(np.array_split(some, 2), key=sides)
         (_, got, must), k = max((sides(k), int(k)) for k in some)
         at = tuple(int(i) for i in np.unravel_index(k, x.shape))
         which = "" if len(some) == x.size else f" ({len(some)} of {x.size} were examined)"

@@ -45,7 +45,8 @@ class Normalised:
         return self.n
 
     def backward(self, dout):
-        return (dout - dout.mean(0) - self.k * self.n * (dout * self.n).mean(0)) / self.std
+        inner = (dout * self.n).mean(axis=0)
+        return self.k * (dout - dout.mean(axis=0) - self.n * inner) / self.std
 
 
 class Network:

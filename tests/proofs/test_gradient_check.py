@@ -497,6 +497,20 @@ def test_a_tensor_on_a_kink_is_measured_beside_it_and_told():
     assert not check_gradients((relu[0], lambda dout, x: 1.1 * relu[1](dout, x)), x)
 
 
+def test_an_input_that_the_seed_drew_hides_nothing():
+    """The random numbers of y are then those of x, which a norm takes away: any factor is right."""
+    def back(dout, n):
+        return 2 * (dout - dout.mean(0) - n * (dout * n).mean(0))
+
+    def norm(x):
+        c = x - x.mean(axis=0)
+        return c / np.sqrt((c * c).mean(axis=0))
+
+    for seed in range(3):
+        x = np.random.default_rng(seed).standard_normal((5, 4))
+        assert not check_gradients((lambda x: (norm(x), norm(x)), back), x, seed=seed)
+
+
 def test_one_wrong_entry_of_many_is_found_and_the_number_of_examined_ones_told(rng):
     def back(dout, x):
         dx = 2 * dout * x
