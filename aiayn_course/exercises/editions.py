@@ -8,7 +8,6 @@ import copy
 import re
 
 from .exercise import EXERCISES, Exercise
-from .grading.submissions import stem
 
 FOLD = "<details><summary>{}</summary>\n\n{}\n\n</details>"
 WORDS = {  # how a prediction begins, what unfolds its answer, a heading, what a link begins with
@@ -34,7 +33,6 @@ def student_edition(notebook: dict, number: int, language: str = "en") -> dict:
     number : int, the lesson's number
     language : "en" or "zh", the language of the notebook's text
     """
-    _, shows, exercises, exercise = WORDS[language]
     edition, shown, asked = copy.deepcopy(notebook), False, False
     for cell in edition["cells"]:
         cell["metadata"] = {k: v for k, v in cell["metadata"].items() if k == "jupyter"}
@@ -46,15 +44,17 @@ def student_edition(notebook: dict, number: int, language: str = "en") -> dict:
         elif cell["cell_type"] == "markdown":
             source = "".join(cell["source"])
             if shown or asked:
-                cell["source"] = folded(source, shows, asked)
+                cell["source"] = folded(source, WORDS[language][1], asked)
             shown, asked = LIVE in source, asks(source, language)
-    links = [f"- [{exercise} {e.number} · {e.title}](exercises/{stem(e)}.ipynb)"
-             for e in exercises_of(number)]
-    if links:
-        text = "\n".join([f"## {exercises}", "", *links])
-        edition["cells"].append(dict(cell_type="markdown", id="exercises", metadata={},
-                                     source=text))
+    edition["cells"] += links_to(exercises_of(number), *WORDS[language][2:])
     return edition
+
+
+def links_to(exercises, heading, begins):
+    """Return a list with the cell that links to exercises, or [] if there are none."""
+    links = [f"- [{begins} {e.number} · {e.title}](exercises/{e.stem}.ipynb)" for e in exercises]
+    text = "\n".join([f"## {heading}", "", *links])
+    return [dict(cell_type="markdown", id="exercises", metadata={}, source=text)] * bool(links)
 
 
 def folded(source: str, shows: str, asked: bool) -> str:

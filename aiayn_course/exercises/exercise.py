@@ -1,5 +1,6 @@
 """The parts of an exercise: its text, its cases and its right formulas."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -54,6 +55,11 @@ class Exercise:
     minutes: int
     asks: str
     objects: list[str] = field(default_factory=list)
+
+    @property
+    def stem(self):
+        """Return the name of its file without an ending, such as 02_layer_norm."""
+        return f"{self.number:02}_{re.sub(r'[^a-z]+', '_', self.name)}"
 
 
 class Subject:

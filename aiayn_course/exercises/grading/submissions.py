@@ -8,14 +8,7 @@ from ..exercise import EXERCISES
 from ..language import say
 
 LARGEST = 5_000_000  # bytes of a file that is looked at
-
-
-def stem(exercise):
-    """Return the name of an exercise's file without its ending, such as 02_layer_norm."""
-    return f"{exercise.number:02}_{re.sub(r'[^a-z]+', '_', exercise.name)}"
-
-
-STEMS = {stem(e): e.name for e in EXERCISES.values()}
+STEMS = {e.stem: e.name for e in EXERCISES.values()}
 NAMED = re.compile(rf"(?P<student>.*?)[ _-]*(?P<stem>{'|'.join(STEMS)})(?![a-z])", re.IGNORECASE)
 
 

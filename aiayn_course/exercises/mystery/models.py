@@ -154,25 +154,26 @@ def guess(n: int, letter: str, *, language: str | None = None) -> Verdict:
     ValueError for a number, a letter or a language that does not exist
     """
     with speaking(language):
-        bug = bug_of(n)
-        if isinstance(letter, str):
-            letter = letter.upper()
-        if letter not in STATEMENTS:
+        bug, letter = bug_of(n), letter.upper() if isinstance(letter, str) else letter
+        if not isinstance(letter, str) or letter not in STATEMENTS:
             raise ValueError(say("letter must be one of {letters}, got {letter}",
                                  letters=", ".join(STATEMENTS), letter=repr(letter)))
         said = {b.name: b for b in BUGS.values()}.get(STATEMENTS.data[letter])
         if said is bug:
             return Verdict(True, say("Right: {statement}. Now read reveal({n}).", n=n,
                                      statement=STATEMENTS[letter]))
-        if said is None:
-            return Verdict(False, say("No: something is wrong with it."))
-        if bug is not None and said.layer is bug.layer:
-            return Verdict(False, say("No, but you are at the right place: another fault of the"
-                                      " same part."))
-        if bug is not None and all(b.caught_by.startswith("gradient") for b in (said, bug)):
-            return Verdict(False, say("No. It is a gradient that is wrong, but that of another"
-                                      " part."))
-        return Verdict(False, say("No, it has no such fault."))
+        return Verdict(False, how_near(said, bug))
+
+
+def how_near(said, bug):
+    """Return a sentence on a wrong guess; None stands for no bug."""
+    if said is None:
+        return say("No: something is wrong with it.")
+    if bug is not None and said.layer is bug.layer:
+        return say("No, but you are at the right place: another fault of the same part.")
+    if bug is not None and all(b.caught_by.startswith("gradient") for b in (said, bug)):
+        return say("No. It is a gradient that is wrong, but that of another part.")
+    return say("No, it has no such fault.")
 
 
 def hint(n: int, stage: int = 1, *, language: str | None = None) -> str:

@@ -317,6 +317,7 @@ def test_hints_go_from_the_tool_to_what_happens(n):
     (lambda: mystery.mystery(-1), ValueError, "n must be one of 0 to 13, got -1"),
     (lambda: mystery.mystery(1.0), TypeError, "n must be integers, got float64"),
     (lambda: guess(1, "?"), ValueError, r"letter must be one of A, .*, V, got '\?'"),
+    (lambda: guess(1, ["V"]), ValueError, r"letter must be one of A, .*, V, got \['V'\]"),
     (lambda: hint(1, 4), ValueError, "stage must be 1, 2 or 3, got 4"),
 ])
 def test_a_wrong_question_is_an_error(call, error, message):

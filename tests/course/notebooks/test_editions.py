@@ -26,7 +26,6 @@ from pages import blocks  # noqa: E402
 from predictions import answers_of  # noqa: E402
 
 from aiayn_course.exercises.editions import FOLD, NEXT, WORDS, asks, exercises_of, student_edition  # noqa: E402
-from aiayn_course.exercises.grading.submissions import stem  # noqa: E402
 
 EXERCISES = slides.FOLDER / "exercises"
 LESSONS = {path: nbformat.read(path, as_version=4) for path in slides.LESSONS}
@@ -93,7 +92,7 @@ def test_what_a_cell_showed_is_folded_after_it(path):
 
 
 def test_every_exercise_is_linked_from_a_lesson():
-    linked = {stem(e) for lesson in LESSONS for e in exercises_of(int(lesson.name[:2]))}
+    linked = {e.stem for lesson in LESSONS for e in exercises_of(int(lesson.name[:2]))}
     assert linked == {path.stem for path in (EXERCISES / "student").glob("[0-9]*.ipynb")}
 
 
