@@ -19,7 +19,7 @@ from .comparing import same
 from .diagnosis import has, observed
 from .example import Example
 from .measuring import measured
-from .operands import tree_of
+from .operands import calls_in, tree_of, words_of
 from .questions import HAND, SEEN, general, question_of
 from .report import WIDTH, kinds_in, listed
 from .tracing import Watch
@@ -107,11 +107,13 @@ class Story:
     change : what gives the student's numbers, or None
     spot : the first value of the student's code that is wrong, or None
     mine : {name in the formula: name in the student's code}
+    words : all names and attributes in the student's files
     trial, got, want : the smallest case that shows the mistake, the student's array, the right one
     """
 
     def __init__(self, checking, finding, diagnosis):
         self.finding, self.diagnosis = finding, diagnosis
+        self.words = words_of(checking.student)
         self.change = finding.explanation and finding.explanation.change
         self.watch = Watch(checking, finding.stage, finding.trials, finding.wrong, self.change)
         pairs = {name: [observed(t, name) for t in self.watch.trials if has(t, name)]
@@ -191,8 +193,9 @@ class Story:
         change = self.change
         if change.known:
             return say(change.known)
+        known = self.words.union(*(calls_in(before) for before, _ in change.pieces))
         codes = [f"`{self.in_his_names(after)}`" for _, after in change.pieces
-                 if after != "pass" and change.key not in UNREAL]
+                 if after != "pass" and change.key not in UNREAL and calls_in(after) <= known]
         name = say_name(change.key)
         is_option = change.key.endswith("not passed on")
         piece = change.named if is_option else self.in_his_names(change.named)

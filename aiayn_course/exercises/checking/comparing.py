@@ -229,7 +229,7 @@ def some_slices(compared):
         others = tuple(i for i in range(bad.ndim) if i != axis)
         hit = np.flatnonzero(bad.any(axis=others))
         if len(hit) < bad.shape[axis]:
-            which = ", ".join(map(str, hit[:5])) + (", ..." if len(hit) > 5 else "")
+            which = ", ".join(map(str, hit[:5])) + (", …" if len(hit) > 5 else "")
             if len(hit) > 2 and hit[-1] - hit[0] == len(hit) - 1:
                 which = say("{first} to {last}", first=hit[0], last=hit[-1])
             return "some entries", say(

@@ -155,6 +155,12 @@ def tree_of(filename):
         return ast.Module([], [])
 
 
+def calls_in(code):
+    """Return the names of all functions and methods that a piece of code calls."""
+    return {ast.unparse(node.func).rpartition(".")[2] for node in ast.walk(ast.parse(code))
+            if isinstance(node, ast.Call)}
+
+
 def words_of(student):
     """Return all names and attributes in the files of a student's class or function."""
     inside = getattr(student, "func", student)

@@ -42,17 +42,14 @@ OPERATORS = {
     ast.Mult: table(
         (0.1, "factor left out", "{r}", "{l}"), (0.1, "factor left out", "{l}", "{r}"),
         (1, "divided", "{r}", "{l} / {r}"),
-        (1, "factor twice", "{r}", "{l} * {r} * {r}"),
-        (2, "sum instead of product", "", "{l} + {r}")),
+        (1, "factor twice", "{r}", "{l} * {r} * {r}")),
     ast.Div: table(
         (-1, "whole-number division", "", "{l} // {r}"), (0.1, "factor left out", "{r}", "{l}"),
         (0.1, "factor left out", "{l}", "1 / {r}"),
         (1, "multiplied", "{r}", "{l} * {r}"),
         (1, "factor twice", "{r}", "{l} / {r} / {r}"), (2, "fraction turned", "", "{r} / {l}")),
     ast.Pow: table(
-        (0, "power left out", "{r}", "{l}"), (1, "absolute value", "np.abs", "np.abs({l})"),
-        (1, "sign of the power", "{r}", "{l} ** -{r}")),
-    ast.MatMult: table((2, "another product", "", "{r} @ {l}", "{l} @ {r}.mT", "{l}.mT @ {r}")),
+        (0, "power left out", "{r}", "{l}"), (1, "absolute value", "np.abs", "np.abs({l})")),
     ast.BitAnd: table((0, "condition left out", "{r}", "{l}"),
                       (0, "condition left out", "{l}", "{r}")),
     ast.BitOr: table((0, "condition left out", "{r}", "{l}"),
@@ -171,9 +168,6 @@ def codes(place, code, names):
     if isinstance(holder, ast.Assign) and isinstance(holder.targets[0], ast.Tuple) and (
             isinstance(node, ast.Call)):
         yield 0, "results in another order", "", f"{code}[::-1]"
-    if isinstance(holder, ast.Dict):
-        yield from ((0, "gradient of another argument", "", text(value))
-                    for value in holder.values if value is not node)
     if isinstance(holder, ast.AugAssign) and isinstance(node, ast.BinOp):
         yield from ((3, "factor", f"1 / len({name})", f"({code}) / len({name})")
                     for name in names[0])
@@ -243,8 +237,6 @@ def attribute(node, code, names):
     owner = text(node.value)
     yield from ((1, "another part", f"self.{part}", f"self.{part}") for part in names[1]
                 if owner == "self" and part != node.attr)
-    yield from ((0, "another cache", f"cache.{part}", f"cache.{part}") for part in names[2]
-                if owner == "cache" and part != node.attr)
     yield from turned(node.value, node.attr, code)
 
 

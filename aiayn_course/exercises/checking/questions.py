@@ -33,7 +33,6 @@ GENERAL = {  # key of a change, see `operators`: its question, and the sentence 
     "sign": (SIGN, "It is as if the sign of {piece} were the other"),
     "difference turned": (SIGN, "It is as if the difference were the other way round"),
     "product instead of sum": (MORE, "It is as if a product stood in place of a sum"),
-    "sum instead of product": (MORE, "It is as if a sum stood in place of a product"),
     "factor left out": (FACTOR, "It is as if the factor {piece} were missing"),
     "divided": (DIVIDED, "It is as if a division by {piece} stood here, and no product"),
     "multiplied": (DIVIDED, "It is as if a product with {piece} stood here, and no division"),
@@ -44,10 +43,7 @@ GENERAL = {  # key of a change, see `operators`: its question, and the sentence 
         "What is 5 / 2, and what is 5 // 2?", "It is as if `//` divided, to whole numbers"),
     "fraction turned": (DIVIDED, "It is as if the fraction were upside down"),
     "power left out": (POWER, "It is as if the power {piece} were missing"),
-    "sign of the power": (SIGN, "It is as if the power had the other sign"),
     "absolute value": (POWER, "It is as if the absolute value stood in place of the power"),
-    "another product": (MOVED, "It is as if the product had its factors in another order, or one of"
-                        " them transposed"),
     "condition left out": (CONDITION, "It is as if the condition {piece} were not there"),
     "condition ignored": (CONDITION, "It is as if the condition {piece} had no effect"),
     "another comparison": (COMPARED, "It is as if another comparison stood here"),
@@ -79,12 +75,9 @@ GENERAL = {  # key of a change, see `operators`: its question, and the sentence 
     "another part": (
         "Which part of the layer does the formula have here?", "It is as if {piece} stood in place"
         " of another part"),
-    "another cache": (ARRAY, "It is as if {piece} stood in place of another cache"),
     "another number": (NUMBER, "It is as if the number {piece} stood here"),
     "results in another order": (
         "In which order are they returned?", "It is as if results came in another order"),
-    "gradient of another argument": (ARRAY, "It is as if the gradient of another argument stood"
-                                     " here"),
     "order of the arguments": (ARRAY, "It is as if the arguments came in another order"),
     "exchanged": (ARRAY, "It is as if two things were exchanged"),
     "reshape instead": (MOVED, "It is as if a reshape stood here"),

@@ -53,7 +53,8 @@ def cases(rng):
     return [
         case("rows that end at different times", {}, max_len=12),
         case("max_len = 3", dict(max_len=3), max_len=12),
-        case("sources that are all padded", {}, source=src[[1, 2, 1, 2, 1]], max_len=12),
+        case("sources that are all padded", {}, max_len=12,
+             source=np.pad(src, ((0, 0), (0, 1)))[[1, 2, 0, 2, 1]]),
         case("bos = 7, eos = 1", {}, bos=7, eos=1, max_len=12),
         case("pad = 3", {}, pad=3, special=True),
         case("pad = 3, eos = 0", {}, pad=3, eos=0, special=True),

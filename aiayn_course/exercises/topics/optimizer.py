@@ -81,6 +81,8 @@ def cases(rng):
         Case("parameters of shape (1, 3)", None, (gradients, ((1, 3), (1, 3))), special=True),
         Case("parameters of shapes (3,) and (3, 1)", None, (gradients, ((3,), (3, 1))),
              special=True, why="m and v of a parameter have its own shape."),
+        Case("twelve parameters", None, (rng.standard_normal((2, 12, 3)), 12 * ROWS[:1]),
+             special=True, why="The parameters have an order, and m and v the same."),
     ]
 
 

@@ -50,7 +50,7 @@ def cases(rng):
              why=NEGATIVE),
         Case("rows 10 000 apart", None, (apart,), special=True),
         Case("scores 20 000 apart", None, (1e4 * far,), special=True,
-             why="Here one weight is exactly 1: is a small number added to the sum?"),
+             why="Here one weight is exactly 1, and the others are 0."),
         Case("a row of only -inf", None, (nowhere,), special=True),
         Case("scores that are all equal", None, (np.zeros((4, 4)),), special=True),
         Case("a row of one score", None, (rng.standard_normal((3, 1)),), special=True, why=STAYS),

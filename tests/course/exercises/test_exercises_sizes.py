@@ -167,7 +167,7 @@ ONCE_PASSED = [  # exercise, class, what the message holds, (old, new) of each e
     (11, "warmup_rate", "", ("min(step**-0.5, step", "min(max(step, 2)**-0.5, max(step, 2)")),
     (11, "warmup_rate", "d_model = warmup_steps = 1", (
         "d_model**-0.5", "(d_model > 1) * d_model**-0.5")),
-    (1, "Softmax", "is a small number added", ("(total + (total == 0))", "(total + 1e-12)")),
+    (1, "Softmax", "exactly 1, and", ("(total + (total == 0))", "(total + 1e-12)")),
     (10, "LabelSmoothedCrossEntropy", "exactly 0", ("keepdims=True))", "keepdims=True) + 1e-12)")),
     (13, "greedy_decode", "first one", (PICK, "logits[:, -1].argsort(1, kind='stable')[:, -1]")),
     (13, "greedy_decode", "encode once", (
