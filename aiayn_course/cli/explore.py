@@ -1,9 +1,11 @@
 """The command `explore`: a page that runs a trained model in the browser."""
 
+import contextlib
 import shlex
 
 from aiayn_np.cli.common import UsageError, add_run, in_the_run, note, opened
 from aiayn_np.cli.look import source_of
+from aiayn_np.cli.train import trained
 from aiayn_np.cli.writing import add_out, check_file
 
 
@@ -41,13 +43,14 @@ def explore_command(args):
     return 0
 
 
-def next_step(run):
-    """Return a line on how a run is tried in a browser; "" if no page can run its model."""
+def train_command(args):
+    """Train, and say how the run is tried in a browser if a page can run its model."""
     from ..page.live import NotRunnable
     from ..page.live_page import check_page
 
-    try:
-        check_page(run)
-    except NotRunnable:
-        return ""
-    return f"To try it out in a browser: aiayn-np explore {shlex.quote(str(run.folder))}\n"
+    run = trained(args)
+    if run and run.training.ranks.rank == 0:
+        with contextlib.suppress(NotRunnable):
+            check_page(run)
+            print("To try it out in a browser: aiayn-np explore", shlex.quote(str(run.folder)))
+    return 0 if run else 1

@@ -4,6 +4,7 @@ import argparse
 
 from aiayn_np.cli import main as paper
 from aiayn_np.cli import parser as words
+from aiayn_np.cli.train import train_command
 
 from . import explore, figures, grade, lessons, zoo
 
@@ -51,7 +52,8 @@ def main(argv: list[str] | None = None) -> int:
 def parsed(argv: list[str] | None = None) -> argparse.Namespace:
     """Return the options of a command line; it may name each command of both packages."""
     options = words.parsed(argv, COMMANDS, FIRST_STEPS)
-    options.next_step = explore.next_step                              # which ends `train`
+    if options.command is train_command:
+        options.command = explore.train_command
     return options
 
 

@@ -3,8 +3,9 @@
 import tempfile
 from pathlib import Path
 
-from aiayn_np.cli.common import UsageError, opened
+from aiayn_np.cli.common import UsageError
 from aiayn_np.cli.parser import parsed
+from aiayn_np.cli.train import trained
 from aiayn_np.text.extra import extra
 
 from ..data.number_words import number_words, write_number_words
@@ -45,10 +46,9 @@ def make_pages(out: Path, lessons: str = "") -> None:
     out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as name:
         for page, options in train_options(Path(name) / "pairs").items():
-            args = parsed(["train", *options, "--out", f"{name}/{page}"])
-            if args.command(args):
+            run = trained(parsed(["train", *options, "--out", f"{name}/{page}"]))
+            if not run:
                 raise KeyboardInterrupt
-            run = opened(Path(name) / page)
             sources = [run.task.source(text) for text in SENTENCES] if page == "number_words" else (
                 run.training.examples(20))
             path = write_live_page(run, out / f"{page}.html", most_telling_first(run, sources),

@@ -10,6 +10,7 @@ import contextlib
 import os
 import sys
 import warnings
+from argparse import Namespace
 from collections.abc import Callable
 
 from ..checks import one_line
@@ -39,7 +40,7 @@ def as_note(message, *_):
 
 def run(argv, parsed):
     """Parse the options and call the command; an error becomes one line and an exit code."""
-    args = None
+    args = Namespace(writes=False)
     try:
         args = parsed(argv)
         code = args.command(args)
@@ -47,8 +48,7 @@ def run(argv, parsed):
         return code
     except BrokenPipeError as error:
         end_output()
-        writes = hasattr(args, "force")            # else its reader has seen enough: `check | head`
-        return fail(error, 1) if writes else 0
+        return fail(error, 1) if args.writes else 0                    # `check | head` is no error
     except OSError as error:
         end_output()
         return fail(error, 1 if error.errno in NO_ROOM else 2)

@@ -41,6 +41,7 @@ PAIR_TRAINING = {
                         " no spaces between them"),
 }
 FILES = ("pairs", "source", "target", "validation_pairs", "validation_source", "validation_target")
+NOT_OF_A_RUN = {"command", "task", "tasks", "start", "out", "force", "writes", "resume", "threads"}
 LATER = ("steps", "epochs", "accumulate")  # may be given again with --resume
 
 
@@ -57,24 +58,23 @@ def add_train_options(parser: argparse.ArgumentParser) -> None:
         add_out(one, "--out", f"folder of the run (default: runs/{name}, or runs/{name}-2 where"
                 " that is taken, and so on)")
         one.add_argument("--resume", action="store_true", help="go on with the run in --out")
-        options = add(one)
-        one.set_defaults(command=parser.get_default("command"), start=start,
-                         options=[*options, "seed", "float64"], next_step=lambda run: "",
-                         tasks=tasks.choices)
+        add(one)
+        one.set_defaults(command=parser.get_default("command"), start=start, tasks=tasks.choices)
 
 
 def add_symbol_options(parser):
-    """Add the options of a toy task; return their names."""
+    """Add the options of a toy task."""
     task = {"--symbols": (int, "number of different symbols"),
             "--max-length": (int, "longest sequence")}
-    names = [*add_group(parser, "the training", TRAINING, SYMBOLS),
-             *add_group(parser, "the task", task, SYMBOLS),
-             *add_group(parser, "the model", MODEL, SYMBOLS), *add_variants(parser, CHOICES)]
-    return [*names, *add_rare(parser, SYMBOLS)]
+    add_group(parser, "the training", TRAINING, SYMBOLS)
+    add_group(parser, "the task", task, SYMBOLS)
+    add_group(parser, "the model", MODEL, SYMBOLS)
+    add_variants(parser, CHOICES)
+    add_rare(parser, SYMBOLS)
 
 
 def add_word_options(parser):
-    """Add the options of the task words; return their names."""
+    """Add the options of the task words."""
     data = parser.add_argument_group("the text")
     data.add_argument("--text", type=Path, action="append", metavar="FILE",
                       help="UTF-8 or .gz; of several --text one text is made (default: the help of"
@@ -83,69 +83,63 @@ def add_word_options(parser):
         "tokens of a window", WORDS["max_length"]))
     data.add_argument("--vocab-size", type=int, help="learn a vocabulary of at most so many pieces"
                       " (default: the characters of the text)")
-    names = [*add_group(parser, "the training", TRAINING, WORDS),
-             *add_group(parser, "the model", MODEL, WORDS)]
+    add_group(parser, "the training", TRAINING, WORDS)
+    add_group(parser, "the model", MODEL, WORDS)
     like = parser.add_argument_group("other layers")
     like.add_argument("--like", choices=["llama"], help="rotary positions, RMS norms, SwiGLU and"
                       " AdamW with a cosine (default: the layers and the training of the paper)")
     like.add_argument("--h-kv", type=int, help="with --like llama, heads of keys and values, which"
                       " the --h heads share (default: as many)")
-    names += add_variants(parser, [name for name in CHOICES if name != "attention"])
-    return [*names, *add_rare(parser, WORDS), "text", "max_length", "vocab_size", "like", "h_kv"]
+    add_variants(parser, [name for name in CHOICES if name != "attention"])
+    add_rare(parser, WORDS)
 
 
 def add_pair_options(parser):
-    """Add the options of the task text; return their names."""
+    """Add the options of the task text."""
     data = parser.add_argument_group(
         "the pairs", "without files for validation some pairs are held out at random")
     for name in FILES:
         what = "file of lines, UTF-8 or .gz" + "; lines of source, tab, target" * ("pairs" in name)
         data.add_argument(flag_of(name), type=Path, metavar="FILE", help=what)
-    names = [*FILES, *add_group(parser, "the training", PAIR_TRAINING, {"preset": "small"} | PAIRS),
-             *add_group(parser, "the model", MODEL, {}), *add_variants(parser, CHOICES)]
-    return [*names, *add_rare(parser, PAIRS)]
+    add_group(parser, "the training", PAIR_TRAINING, {"preset": "small"} | PAIRS)
+    add_group(parser, "the model", MODEL, {})
+    add_variants(parser, CHOICES)
+    add_rare(parser, PAIRS)
 
 
 def add_group(parser, title, options, defaults):
-    """Add options as a group of the help; return their names.
+    """Add options as a group of the help.
 
     options : {flag: (type or choices, help)}     defaults : {name: value}; else a preset has it
     """
     group = parser.add_argument_group(title)
     for flag, (kind, what) in options.items():
-        group.add_argument(flag, help=default(what, defaults.get(name_of(flag), "the preset's")),
+        name = flag[2:].replace("-", "_")
+        group.add_argument(flag, help=default(what, defaults.get(name, "the preset's")),
                            **({"choices": kind} if isinstance(kind, list) else {"type": kind}))
-    return [name_of(flag) for flag in options]
 
 
 def add_variants(parser, names):
-    """Add the options that choose a variant; return their names."""
+    """Add the options that choose a variant."""
     group = parser.add_argument_group("a variant, or the paper's, which is the default")
     for name in names:
         group.add_argument(f"--{name}", choices=list(CHOICES[name]))
-    return list(names)
 
 
 def add_rare(parser, defaults):
-    """Add the options that are rarely needed; return the names of those that describe a run."""
-    names = add_group(parser, "rarely needed", RARE, defaults)
+    """Add the options that are rarely needed."""
+    add_group(parser, "rarely needed", RARE, defaults)
     parser.add_argument("--seed", type=int, help=default("of weights, batches and dropout", 0))
     parser.add_argument("--float64", action="store_const", const="float64",
                         help=default("double precision", "float32"))
     parser.add_argument("--threads", type=int, help="of BLAS; OPENBLAS_NUM_THREADS, where it is"
                         " set, is the limit (default: that limit, else 1); more pay on a quiet"
                         " machine")
-    return names
 
 
 def default(what, value):
     """Return the help of an option with its default."""
     return f"{what} (default: {value})"
-
-
-def name_of(flag):
-    """Return the name of a flag in Python."""
-    return flag[2:].replace("-", "_")
 
 
 def flag_of(name):
@@ -154,9 +148,9 @@ def flag_of(name):
 
 
 def given_options(args):
-    """Return {name: value} of the options that the command line names."""
-    values = {name: getattr(args, name) for name in args.options}
-    return {name: value for name, value in values.items() if value is not None}
+    """Return {name: value} of the options of a run that the command line names."""
+    return {name: value for name, value in vars(args).items()
+            if value is not None and name not in NOT_OF_A_RUN}
 
 
 def described(given):

@@ -10,7 +10,7 @@ from itertools import chain
 from .. import __version__
 from ..checks import one_line
 from . import check, exchange, generate, look, options, train, why
-from .common import UsageError, nearest
+from .common import nearest
 
 START = """first steps:
   aiayn-np train copy                    # it learns to copy, into runs/copy
@@ -73,12 +73,6 @@ COMMANDS: tuple = (  # group, its commands: name, function, its options, what it
 )
 ALIKE = {"--epochs": "--steps", "--tokens": "--batch-size", "--pairs": "--text"}  # of two tasks
 ALIKE |= {other: flag for flag, other in ALIKE.items()}
-GONE = {  # a command of earlier versions -> what stands in its place
-    "translate": "decode translates as well: aiayn-np decode RUN --file FILE --reference FILE",
-    "import": "every command opens a folder of Hugging Face itself, and aiayn_np.models has"
-              " from_torch",
-    "animate": "aiayn-np explore writes a page on which a trained model runs",
-}
 
 
 class Shape(argparse.RawDescriptionHelpFormatter):
@@ -150,7 +144,7 @@ def parser(more: tuple = (), steps: str = "") -> tuple:
                                    prog="aiayn-np")
     for name, function, add_options, what, examples in chain.from_iterable(g for _, g in groups):
         one = commands.add_parser(name, description=what, epilog=f"examples:{examples}\n")
-        one.set_defaults(command=function)
+        one.set_defaults(command=function, writes=False)
         add_options(one)
     tasks = {f"{name} {task}": one for name, whole in commands.choices.items()
              for task, one in below(whole).items()}
@@ -178,8 +172,6 @@ def parsed(argv: list[str] | None = None, more: tuple = (),
     more, steps : as in `parser`
     """
     words = (sys.argv[1:] if argv is None else argv) or ["--help"]
-    if words[0] in GONE:
-        raise UsageError(f"the command {words[0]} is gone: {GONE[words[0]]}")
     main, commands = parser(more, steps)
     for n in range(min(2, len(words)), 0, -1):                         # `train copy` before `train`
         one = commands.get(" ".join(words[:n]))

@@ -16,16 +16,17 @@ EVERY = 15  # seconds between two lines
 
 
 class Reporter(contextlib.AbstractContextManager):
-    """Shows the progress of a training: a bar on a terminal, lines elsewhere.
+    """Shows on stderr how a training goes: lines now and then, and on a terminal also a bar.
 
-    A toy task gets a line at every validation, text every 15 seconds and at every validation.
+    A line comes at every validation and every 15 seconds. Its loss and its speed are means since
+    the line before; perplexity is exp(loss).
     """
 
     def __init__(self, training):
-        steps, done = training.steps, training.optimizer.t
-        self.bar = progress_bar(steps, done)
-        self.log = training.per_epoch and TextLog(steps, training.per_epoch, done)
-        self.validation = ""
+        self.steps, self.done = training.steps, training.optimizer.t
+        self.bar = progress_bar(self.steps, self.done)
+        self.started = self.last = time.perf_counter()
+        self.losses = []
 
     def __exit__(self, *_):
         if self.bar is not None:
@@ -33,26 +34,27 @@ class Reporter(contextlib.AbstractContextManager):
 
     def report(self, p):
         """Show one step."""
-        line = self.log.add(p) if self.log else self.line_of(p)
+        self.losses.append(p.loss)
+        if p.solved:
+            self.steps = p.step                                        # training ends here
+        line = self.line_of(p) if p.measured or time.perf_counter() - self.last >= EVERY else ""
         if self.bar is None:
-            if line is not None:
-                note(line)
+            note(line)
             return
+        self.bar.total = self.steps
         self.bar.update()
-        if self.log and line is not None:
+        if line:
             self.bar.write(line, file=sys.stderr)
 
     def line_of(self, p):
-        """A line for a step of a toy task with validation, else None. The bar shows every step."""
-        if p.measured:
-            which = "all sequences" if p.solved else "longest sequences"
-            self.validation = f"  {which} right {p.validation:.1%}"
-        text = f"loss {p.loss:.3f}  tokens right {p.accuracy:.1%}{self.validation}"
-        if self.bar is not None:
-            if p.solved:
-                self.bar.total = p.step                                # training ends here
-            self.bar.set_postfix_str(text, refresh=False)
-        return f"step {p.step:5d}  {p.seconds:6.1f} s  {text}" if p.measured else None
+        """Return a line of text for a step."""
+        now = time.perf_counter()
+        loss, speed = float(np.mean(self.losses)), len(self.losses) / max(now - self.last, 1e-9)
+        left = (self.steps - p.step) * (now - self.started) / (p.step - self.done)
+        self.losses, self.last = [], now
+        return (f"step {p.step} of {self.steps}: loss {loss:.3f},"
+                f" perplexity {math.exp(min(loss, 99)):.1f}, {speed:.3g} steps/s,"
+                f" {clock(left)} left{p.told()}")
 
 
 def progress_bar(steps, done, **options):
@@ -80,35 +82,6 @@ def shown(steps: Any, what: str, total: int | None = None) -> Iterator:
             elif time.perf_counter() - last >= EVERY:
                 note(f"{what}: step {number} of {total}")
                 last = time.perf_counter()
-
-
-class TextLog:
-    """Collects TextProgress or WordsProgress, and makes a line of it now and then.
-
-    steps : of the whole training   per_epoch : steps of an epoch   done : steps taken earlier
-    """
-
-    def __init__(self, steps, per_epoch, done):
-        self.steps, self.per_epoch, self.done = steps, per_epoch, done
-        self.started = self.last = time.perf_counter()
-        self.tokens, self.losses = 0, []
-
-    def add(self, p):
-        """Add a step; return a line of text if it is time for one, else None.
-
-        Its loss and speed are means since the last line; perplexity is exp(loss).
-        """
-        self.tokens += p.tokens
-        self.losses.append(p.loss)
-        now = time.perf_counter()
-        if not p.measured and now - self.last < EVERY:
-            return None
-        loss, speed = float(np.mean(self.losses)), self.tokens / max(now - self.last, 1e-9)
-        left = (self.steps - p.step) * (now - self.started) / (p.step - self.done)
-        line = (f"epoch {p.step / self.per_epoch:.2f}, step {p.step}: loss {loss:.3f}, perplexity"
-                f" {math.exp(min(loss, 99)):.1f}, {speed:,.0f} tokens/s, {clock(left)} left")
-        self.last, self.tokens, self.losses = time.perf_counter(), 0, []
-        return line + p.told()
 
 
 def clock(seconds):

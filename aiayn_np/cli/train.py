@@ -7,10 +7,11 @@ import shlex
 import signal
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from ..files import made_folder, parts_in
+from ..files import check_replaceable, made_folder, parts_in
 from ..training.ranks import launched
 from ..training.threads import blas_threads
 from .common import UsageError, note
@@ -19,36 +20,61 @@ from .progress import Reporter
 from .writing import check_folder, make_writable
 
 NOTHING: contextlib.nullcontext = contextlib.nullcontext()  # of the ranks that only compute
-FIRST = "history.csv", "vocabulary.model"  # files that a save writes before the checkpoint
 SAVE_EVERY = 120  # seconds between two checkpoints, at most
+PICTURES = ("loss.png", "attention_*.png")
 
 
 def train_command(args: argparse.Namespace) -> int:
     """Train on a task or on text, then draw the pictures and measure the model."""
+    return 0 if trained(args) else 1
+
+
+def trained(args: argparse.Namespace) -> Any:
+    """Begin a run or go on with one, and tell its results; return it, or None if interrupted."""
     ranks = launched()
-    with NOTHING if ranks.size > 1 else ended_by_signals():            # mpiexec ends them all
-        return trained(shared_run(args, ranks), args)
+    with interruptible(ranks) as stop:
+        run = shared_run(args, ranks)
+        started = time.perf_counter() - seconds_of(run)
+        if take_steps(run, stop, args.threads):
+            tell(run, round(time.perf_counter() - started, 2), args.threads)
+            return run
+    if stop.leads:
+        command = ["aiayn-np", "train", args.task, "--out", str(run.folder), "--resume"]
+        note(f"interrupted after step {run.optimizer.t}; go on with: {shlex.join(command)}")
+    return None
+
+
+class Stop:
+    """What Ctrl-C does: it ends all at once, or, while `waits`, it only makes `asked` true.
+
+    The second one acts at once. All ranks but rank 0, which leads, leave it to rank 0.
+    """
+
+    def __init__(self, ranks):
+        self.leads, self.waits, self.asked = ranks.rank == 0, False, False
+
+    def __call__(self, *arguments):
+        if self.leads and not self.waits:
+            signal.default_int_handler(*arguments)
+        self.waits, self.asked = False, True
 
 
 @contextlib.contextmanager
-def ended_by_signals():
-    """Let what a closed terminal and a batch system send be a Ctrl-C, unless they are ignored."""
+def interruptible(ranks):
+    """Yield a Stop for Ctrl-C, and for what a closed terminal and a batch system send.
+
+    The latter, SIGHUP and SIGTERM, stay ignored where they are. mpiexec ends all its ranks itself.
+    """
+    stop, others = Stop(ranks), ("SIGTERM", "SIGHUP") if ranks.size == 1 else ()
+    there = [getattr(signal, name) for name in others if hasattr(signal, name)]
     with contextlib.ExitStack() as stack:
-        for signum in (signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])):
-            if signal.getsignal(signum) == signal.SIG_DFL:
-                stack.callback(signal.signal, signum, signal.SIG_DFL)
-                signal.signal(signum, as_ctrl_c)
-        yield
-
-
-def as_ctrl_c(*arguments):
-    """Do what Ctrl-C does now; where it is ignored, as in a background job, interrupt."""
-    handler = signal.getsignal(signal.SIGINT)
-    (handler if callable(handler) else signal.default_int_handler)(*arguments)
+        for number in (signal.SIGINT, *(n for n in there if signal.getsignal(n) == signal.SIG_DFL)):
+            stack.callback(signal.signal, number, signal.signal(number, stop))
+        yield stop
 
 
 def shared_run(args, ranks):
-    """The run, new or resumed. Rank 0 reads the files, and the other ranks get the run from it.
+    """Return the run, new or resumed. Rank 0 reads the files; the other ranks get it from there.
 
     So all ranks have the same run, and other machines need none of its files.
     """
@@ -57,10 +83,11 @@ def shared_run(args, ranks):
         note(str(ranks))
     if ranks.rank == 0:
         folder = args.out or Path("runs") / args.task
-        begins = not args.resume or remains(folder)
-        run, notes = new_run(folder, args) if begins else resumed_run(folder, args)
+        run, notes = (resumed_run if args.resume else new_run)(folder, args)
         for line in notes:
             note(line)
+        for part in parts_in(run.folder):                              # of a run that was killed
+            part.unlink(missing_ok=True)
     run = ranks.first(run)
     run.training.ranks = ranks
     return run
@@ -71,39 +98,21 @@ def new_run(folder, args):
 
     Without --out the next free folder is taken. If the run cannot begin, nothing is left of it.
     """
+    free = args.out is None
     with contextlib.ExitStack() as stack:
-        free = args.out is None and not args.resume
         if free:
             stack.enter_context(made_folder(folder.parent))
             folder = free_folder(folder)
-        check_new(folder, args.force)
+        if (folder / "model.npz").exists():
+            raise UsageError(f"{folder} holds a run already: --resume to go on, another --out to"
+                             " begin")
+        check_folder(folder, force=args.force)
         stack.enter_context(made_folder(folder, own=free))
         make_writable(folder)
         run, notes = args.start(folder, args, given_options(args))
+        check_files(run)
         run.save()
     return run, notes
-
-
-def check_new(folder, force):
-    """Raise UsageError if no run may begin in a folder; remove what a killed one left there."""
-    if (folder / "model.npz").exists():
-        raise UsageError(f"{folder} holds a run already: --resume to go on, another --out to begin")
-    if left := remains(folder):
-        note(f"{folder} holds a training that ended before it saved anything: it begins again, with"
-             " the options given here")
-        for path in left:
-            path.unlink()
-    check_folder(folder, force=force)
-
-
-def remains(folder):
-    """Return what a training left in a folder that was killed in its first save.
-
-    The result is empty if there is nothing, or something else.
-    """
-    parts = set(parts_in(folder))
-    found = {*folder.iterdir()} if parts else set()
-    return found if found <= parts | {folder / name for name in FIRST} else set()
 
 
 def free_folder(folder):
@@ -119,80 +128,69 @@ def free_folder(folder):
                  f" {folder.name} --out {shlex.quote(str(other))} --resume")
 
 
-def trained(run, args):
-    """Take the remaining steps, then draw and measure; return the exit code."""
-    started, ranks = time.perf_counter(), run.training.ranks
-    earlier = run.history[-1].seconds if run.history else 0.0
-    if not take_steps(run, earlier, threads=args.threads):
-        command = ["aiayn-np", "train", run.task.name, "--out", str(run.folder), "--resume"]
-        if ranks.rank == 0:
-            note(f"interrupted after step {run.optimizer.t}; go on with: {shlex.join(command)}")
-        return 1
-    seconds = round(earlier + time.perf_counter() - started, 2)
-    with blas_threads(args.threads):
-        told = run.finish(seconds)
-        lines = [] if ranks.rank else list(told)
-        paths = [] if ranks.rank else run.draw()
-    if ranks.rank == 0:
-        print(*lines, sep="\n")
-        print(f"\nIn {run.folder}:", ", ".join([*run.files, *(path.name for path in paths)]))
-        print(args.next_step(run), end="")
-    return 0
+def check_files(run):
+    """Raise OSError if the folder of a run, or a file that training writes there, is protected."""
+    make_writable(run.folder)
+    for name in [*run.files, *PICTURES]:
+        for path in run.folder.glob(name):
+            check_replaceable(path)
 
 
-def take_steps(run, earlier=0.0, *, threads=None):
+def seconds_of(run):
+    """Return the seconds that the steps of a run have taken."""
+    return run.history[-1].seconds if run.history else 0.0
+
+
+def take_steps(run, stop, threads=None):
     """Train, report and save; return False after an interruption.
 
     Ctrl-C lets the step end, then saves. Several ranks take the same steps; rank 0 reports, saves,
     and tells the others when to stop.
     """
-    training, leads = run.training, run.training.ranks.rank == 0
+    training, earlier, saved = run.training, seconds_of(run), time.perf_counter()
     steps = training.run(threads=threads)
-    if leads:
-        make_writable(run.folder)
     if run.ended:
         return True
-    if leads:
-        for line in training.announcement(run.folder):
-            note(line)
+    if stop.leads:
+        note("\n".join(training.announcement(run.folder)))
         run.metrics.unlink(missing_ok=True)                            # they are out of date
-    saved = time.perf_counter()
-    with interruptible(run) as pressed, Reporter(training) if leads else NOTHING as reporter:
+    stop.waits = True
+    with not_finite_is_told(), Reporter(training) if stop.leads else NOTHING as reporter:
         for progress in steps:
             progress.seconds += earlier
             run.history.append(progress)
-            stop = training.ranks.first(bool(pressed))
-            if progress.measured or stop or time.perf_counter() - saved > SAVE_EVERY:
+            ends = training.ranks.first(stop.asked)
+            if progress.measured or ends or time.perf_counter() - saved > SAVE_EVERY:
                 run.save()                                             # first: a terminal may close
                 saved = time.perf_counter()
             if reporter:
                 reporter.report(progress)
-            if stop:
+            if ends:
                 return False
+    stop.waits = False
     return True
 
 
 @contextlib.contextmanager
-def interruptible(run):
-    """A list that Ctrl-C adds to, so that the step can end first; a second Ctrl-C acts at once.
-
-    SIGTERM and SIGHUP do the same, see `ended_by_signals`. All ranks but rank 0 ignore Ctrl-C. A
-    loss that is not finite ends the training.
-    """
-    pressed: list[str] = []
-
-    def interrupt(*_):
-        pressed.append("Ctrl-C")
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-
-    handler = signal.signal(signal.SIGINT, signal.SIG_IGN if run.training.ranks.rank else interrupt)
+def not_finite_is_told():
+    """Let the training itself find what is not finite; its message also says what is saved."""
     try:
         with np.errstate(all="ignore"):
-            yield pressed
+            yield
     except FloatingPointError as error:
         raise FloatingPointError(f"{error}; the last good checkpoint is kept") from None
-    finally:
-        signal.signal(signal.SIGINT, handler)
+
+
+def tell(run, seconds, threads):
+    """Measure and draw a run that has ended, and print what was found."""
+    leads = run.training.ranks.rank == 0
+    with blas_threads(threads):
+        told = run.finish(seconds)
+        lines = list(told) if leads else []
+        paths = run.draw() if leads else []
+    if leads:
+        print(*lines, sep="\n")
+        print(f"\nIn {run.folder}:", ", ".join([*run.files, *(path.name for path in paths)]))
 
 
 def resumed_run(folder, args):
@@ -207,15 +205,14 @@ def resumed_run(folder, args):
         if name not in LATER:
             raise UsageError(f"{flag_of(name)} is fixed by the run in {folder}: not with --resume")
     run = open_run(folder)
-    if run.task.name != args.task:
-        raise UsageError(f"{folder} is a run of the task {run.task.name}, not {args.task}")
+    if args.task != run.config["task"]:
+        raise UsageError(f"{folder} is a run of the task {run.config['task']}, not {args.task}")
     notes = [*run.go_on(given), *notes_on(run)]
     if run.optimizer.t > run.training.steps or (run.ended and run.metrics.exists()):
         where = ("solved" if run.solved else
                  f"at step {run.optimizer.t} of {run.training.steps} already")
         raise UsageError(f"nothing to do: the run in {folder} is {where}")
-    for part in parts_in(folder):                                      # of a run that was killed
-        part.unlink(missing_ok=True)
+    check_files(run)
     return run, notes
 
 

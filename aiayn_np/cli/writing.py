@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from ..files import check_replaceable
+from ..files import check_replaceable, parts_in
 from .common import UsageError
 
 
@@ -25,10 +25,11 @@ def new_path(text: str) -> Path:
 
 
 def add_out(parser: argparse.ArgumentParser, flag: str, what: str, **options: Any) -> None:
-    """Add the option for where to write, and --force."""
+    """Add the option for where to write, and --force: the command `writes`."""
     parser.add_argument(flag, type=new_path, help=what, **options)
     parser.add_argument("--force", action="store_true",
                         help="write there although something else is there")
+    parser.set_defaults(writes=True)
 
 
 def check_file(flag: str, path: Path, *endings: str, force: bool = False, own: bool = False,
@@ -65,8 +66,10 @@ def check_folder(folder: Path, *known: str, force: bool = False) -> None:
     """Refuse a filled folder in which nothing has a `known` name: UsageError.
 
     known : names or patterns of files that the command has written
+
+    What a killed command left unfinished fills no folder.
     """
-    filled = folder.exists() and any(folder.iterdir())
+    filled = folder.exists() and {*folder.iterdir()} - {*parts_in(folder)}
     if filled and not force and not any(any(folder.glob(name)) for name in known):
         raise UsageError(f"{folder} is there already, and holds something else: choose another"
                          " folder; --force writes into it")

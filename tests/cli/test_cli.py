@@ -83,7 +83,7 @@ def test_train_prints_results_on_stdout_and_progress_on_stderr(no_pictures, tmp_
     assert files.startswith(f"In {tmp_path / 'r'}: model.npz, ")
     assert next_step == f"To try it out in a browser: aiayn-np explore {tmp_path / 'r'}"
     assert out.count("wrong") + out.count("right") == 6
-    assert "step     2" in err
+    assert "step 2 of 2: loss " in err
     assert "validation" not in out
 
 
@@ -370,16 +370,17 @@ def test_without_a_terminal_it_is_a_line_now_and_then(monkeypatch, capsys):
     assert capsys.readouterr().err == "work: step 2 of 3\n"
 
 
-def test_the_live_bar_shows_the_validation_and_ends_full_when_solved(monkeypatch):
+def test_the_live_bar_has_the_validations_above_it_and_ends_full_when_solved(monkeypatch):
     screen = terminal(monkeypatch)
-    training = SimpleNamespace(steps=100, optimizer=SimpleNamespace(t=0), per_epoch=None)
+    training = SimpleNamespace(steps=100, optimizer=SimpleNamespace(t=0))
     with Reporter(training) as reporter:
         reporter.report(Progress(1, 2.0, 0.5, 0.1, 1.0, validation=0.25))
         reporter.report(Progress(2, 1.0, 0.75, 0.1, 2.0))
-        reporter.bar.refresh()
-        assert "longest sequences right 25.0%" in screen.getvalue()
-        assert "step     1" not in screen.getvalue()                   # no lines beside the bar
+        assert "step 1 of 100: loss 2.000, perplexity 7.4," in screen.getvalue()
+        assert "; tokens right 50.0%, longest sequences right 25.0%" in screen.getvalue()
+        assert "step 2" not in screen.getvalue()                       # the bar counts it
         reporter.report(Progress(3, 1.0, 0.75, 0.1, 2.0, validation=1.0))
+        assert "0 s left; tokens right 75.0%, all sequences right 100.0%" in screen.getvalue()
         assert reporter.bar.total == reporter.bar.n == 3
     training.optimizer.t = 40
     with Reporter(training) as reporter:

@@ -9,7 +9,6 @@ import pytest
 from aiayn_course.cli.main import COMMANDS as COURSE
 from aiayn_course.cli.main import main, parsed, parser
 from aiayn_np.cli.parser import COMMANDS as PAPER
-from aiayn_np.cli.parser import GONE
 
 COMMANDS = [command for _, commands in PAPER + COURSE for command in commands]
 NAMES = [name for name, *_ in COMMANDS]
@@ -118,13 +117,6 @@ def test_there_are_at_most_16_commands_in_four_groups(capsys):
                                                     "course")]
     assert places == sorted(places)
     assert len(NAMES) <= 16
-
-
-@pytest.mark.parametrize("name", GONE)
-def test_a_command_that_is_gone_says_what_stands_in_its_place(name, capsys):
-    assert name not in NAMES
-    assert main([name, "x"]) == 2
-    assert capsys.readouterr().err == f"aiayn-np: error: the command {name} is gone: {GONE[name]}\n"
 
 
 @pytest.mark.parametrize(("words", "messages"), [

@@ -24,6 +24,7 @@ from aiayn_np.structure import structure
 from aiayn_np.text.measures import TextProgress
 from aiayn_np.training import loop
 from aiayn_np.training.loop import Progress
+from aiayn_np.training.ranks import ALONE
 from aiayn_np.variants.choices import CHOICES, keywords
 
 
@@ -69,29 +70,38 @@ def test_what_the_user_put_into_a_new_folder_stays_when_its_training_fails(
     assert (tmp_path / "empty").is_dir()
 
 
-@pytest.mark.parametrize(("moved", "again"), [(0, []), (1, ["--resume"])])
-def test_a_kill_in_the_first_save_keeps_no_command_out(
-    tmp_path, monkeypatch, capsys, no_pictures, moved, again
-):
-    """The process ends before the history takes its place, or before the checkpoint does."""
+def test_a_kill_in_the_first_save_keeps_no_command_out(tmp_path, capsys, no_pictures):
+    """The process ends before the first file takes its place."""
     out, environment = tmp_path / "r", os.environ | {"PYTHONPATH": str(tmp_path)}
     (tmp_path / "sitecustomize.py").write_text(
-        "import os, signal\nreplace, done = os.replace, []\n"
+        "import os, signal\nreplace = os.replace\n"
         "def end(*paths):\n"
         "    if '.part' in str(paths[0]):\n"
-        f"        if len(done) == {moved}: os.kill(os.getpid(), signal.SIGKILL)\n"
-        "        done.append(0)\n"
+        "        os.kill(os.getpid(), signal.SIGKILL)\n"
         "    replace(*paths)\n"
         "os.replace = end\n")
     command = ["train", "copy", *TINY, "--steps", "1", "--out", str(out)]
     child = subprocess.run([sys.executable, "-m", "aiayn_course", *command], env=environment,
                            capture_output=True)
     assert child.returncode == -signal.SIGKILL
-    assert any(out.glob(".*.part"))
-    assert not (out / "model.npz").exists()
-    assert main(["train", "copy", *TINY, "--steps", "2", *again, "--out", str(out)]) == 0
-    assert capsys.readouterr().err.count("ended before it saved anything: it begins again") == 1
+    assert [path.suffix for path in out.iterdir()] == [".part"]
+    assert main(["train", "copy", "--resume", "--out", str(out)]) == 2
+    assert "model.npz: No such file" in capsys.readouterr().err
+    assert main(["train", "copy", *TINY, "--steps", "2", "--out", str(out)]) == 0
     assert sorted(os.listdir(out)) == ["history.csv", "metrics.json", "model.npz"]
+
+
+@pytest.mark.parametrize("name", ["loss.png", "attention_cross.png", "metrics.json"])
+def test_a_folder_in_the_place_of_what_training_writes_is_refused_before_the_first_step(
+    name, copied, tmp_path, capsys
+):
+    for out, more in ((copied, ["--resume", "--steps", "3"]), (tmp_path / "new", ["--force"])):
+        (out / name).unlink(missing_ok=True)
+        (out / name).mkdir(parents=True)
+        before = sorted(os.listdir(out))
+        assert main(["train", "copy", *more, "--out", str(out)]) == 2
+        assert f"{out / name}: must be a file to write to, got a folder" in capsys.readouterr().err
+        assert sorted(os.listdir(out)) == before
 
 
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
@@ -130,7 +140,7 @@ def test_a_signal_that_is_ignored_stays_ignored():
     """`nohup` lets a training go on when its terminal closes."""
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
-        with train.ended_by_signals():
+        with train.interruptible(ALONE):
             assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
     finally:
         signal.signal(signal.SIGHUP, before)

@@ -8,7 +8,7 @@ import pytest
 
 from aiayn_np import Adam, LabelSmoothedCrossEntropy, Transformer, warmup_rate
 from aiayn_np.cli import progress
-from aiayn_np.cli.progress import TextLog
+from aiayn_np.cli.progress import Reporter
 from aiayn_np.runs.pairs import PairTraining
 from aiayn_np.runs.training import check_options
 from aiayn_np.text.batches import Batches
@@ -104,21 +104,23 @@ def test_bad_options_are_refused(name, bad):
         check_options(options | {name: bad})
 
 
-def test_what_is_told_is_the_mean_since_it_was_told_last(monkeypatch):
+def test_what_is_told_is_the_mean_since_it_was_told_last(monkeypatch, capsys):
     now = [0.0]
     monkeypatch.setattr(progress.time, "perf_counter", lambda: now[0])
-    told = TextLog(steps=100, per_epoch=20, done=10)
+    reporter = Reporter(SimpleNamespace(steps=100, optimizer=SimpleNamespace(t=10)))
     lines = []
     for step in range(11, 16):
         now[0] += 6
-        lines.append(told.add(TextProgress(step, step / 10, 3000, 1e-3, now[0])))
+        reporter.report(TextProgress(step, step / 10, 3000, 1e-3, now[0]))
+        lines.append(capsys.readouterr().err)
     assert [bool(line) for line in lines] == [False, False, True, False, False]
-    assert lines[2] == ("epoch 0.65, step 13: loss 1.200, perplexity 3.3, 500 tokens/s,"
-                        " 9 min left")
+    assert lines[2] == ("step 13 of 100: loss 1.200, perplexity 3.3, 0.167 steps/s,"
+                        " 9 min left\n")
     now[0] += 1
-    line = told.add(TextProgress(16, 1.6, 3000, 1e-3, now[0], 2.5, 2.25, 30.125))
-    assert line.startswith("epoch 0.80, step 16: loss 1.500, perplexity 4.5, 692 tokens/s,")
-    assert line.endswith("; validation loss 2.500, averaged 2.250, BLEU 30.12")
+    reporter.report(TextProgress(16, 1.6, 3000, 1e-3, now[0], 2.5, 2.25, 30.125))
+    line = capsys.readouterr().err
+    assert line.startswith("step 16 of 100: loss 1.500, perplexity 4.5, 0.231 steps/s,")
+    assert line.endswith("; validation loss 2.500, averaged 2.250, BLEU 30.12\n")
 
 
 @pytest.mark.parametrize(("seconds", "text"), [(5.4, "5 s"), (600, "10 min"), (9000, "2.5 h")])

@@ -5,7 +5,6 @@ import dataclasses
 import json
 import re
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from html_pages import data_of
@@ -272,11 +271,10 @@ def test_a_folder_that_is_there_is_refused_before_anything_is_trained(tmp_path, 
 
 
 def test_what_is_interrupted_makes_no_page_and_leaves_no_folder(tmp_path, monkeypatch, capsys):
-    trained = []
-    monkeypatch.setattr(pages, "parsed", lambda argv: SimpleNamespace(
-        command=lambda args: trained.append(argv[1]) or 1))
+    tasks = []
+    monkeypatch.setattr(pages, "trained", lambda args: tasks.append(args.task))
     assert main(["lessons", str(tmp_path / "here"), "--pages"]) == 1
-    assert trained == ["copy"]
+    assert tasks == ["copy"]
     assert capsys.readouterr().err.endswith("error: interrupted\n")
     assert not (tmp_path / "here").exists()
 
