@@ -21,3 +21,4 @@ if __name__ == "__main__":
                              " ../pages/ on the site (default: they are named only)")
     arguments = parser.parse_args()
     make_pages(arguments.folder, arguments.lessons)
+    print(arguments.folder)

@@ -1,6 +1,5 @@
 """The command `explore`: a page that runs a trained model in the browser."""
 
-import contextlib
 import shlex
 
 from aiayn_np.cli.common import UsageError, add_run, in_the_run, note, opened
@@ -23,34 +22,38 @@ def add_explore_options(parser):
 
 def explore_command(args):
     """Write the page that runs the model, and print its path."""
-    from ..page.live import NotRunnable
-    from ..page.live_page import check_page, most_telling_first, write_live_page
+    from ..page.live_page import most_telling_first, write_live_page
 
     run = opened(args.run)
     path = args.out or args.run / "explore.html"
     with in_the_run(args.out):
         check_file("--out", path, ".html", ".htm", force=args.force, own=args.out is None,
                    inputs=[args.run / name for name in run.files])
+    if reason := obstacle(run):
+        raise UsageError(f"no page can run this model: {reason}; `aiayn-np attend"
+                         f" {shlex.quote(str(args.run))}` draws its attention")
+    sources = ([source_of(run.pipeline(), text) for text in args.sequence]
+               or most_telling_first(run, run.training.examples(20)))
+    print(write_live_page(run, path, sources, title=args.title, lessons=args.lessons))
+    note("open it in a browser")
+    return 0
+
+
+def obstacle(run):
+    """Return why no page can run the model of a run, or "" if one can."""
+    from ..page.live import NotRunnable
+    from ..page.live_page import check_page
+
     try:
         check_page(run)
-        sources = ([source_of(run.pipeline(), text) for text in args.sequence]
-                   or most_telling_first(run, run.training.examples(20)))
-        print(write_live_page(run, path, sources, title=args.title, lessons=args.lessons))
-        note("open it in a browser")
     except NotRunnable as error:
-        raise UsageError(f"no page can run this model: {error}; `aiayn-np attend"
-                         f" {shlex.quote(str(args.run))}` draws its attention") from None
-    return 0
+        return str(error)
+    return ""
 
 
 def train_command(args):
     """Train, and say how the run is tried in a browser if a page can run its model."""
-    from ..page.live import NotRunnable
-    from ..page.live_page import check_page
-
     run = trained(args)
-    if run and run.training.ranks.rank == 0:
-        with contextlib.suppress(NotRunnable):
-            check_page(run)
-            print("To try it out in a browser: aiayn-np explore", shlex.quote(str(run.folder)))
+    if run and run.training.ranks.rank == 0 and not obstacle(run):
+        print("To try it out in a browser: aiayn-np explore", shlex.quote(str(run.folder)))
     return 0 if run else 1

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import astuple
 from pathlib import Path
 
+from aiayn_np.checks import check_number
 from aiayn_np.cli.common import UsageError, note
 from aiayn_np.cli.writing import add_out, check_file
 from aiayn_np.files import replacing
@@ -36,7 +37,7 @@ def grade_command(args):
     """Print a row for each file and exercise, and write them all as CSV."""
     from aiayn_np.text.columns import width
 
-    from ..exercises.grading.grading import COLUMNS, grade
+    from ..exercises.grading.grading import grade
     from ..exercises.grading.sandbox import MEMORY_IS_LIMITED
     from ..exercises.grading.submissions import submissions
     from ..exercises.language import say
@@ -44,35 +45,22 @@ def grade_command(args):
     must_be_possible(args)
     handed_in = submissions(args.folder, args.exercise)
     if not handed_in:
-        raise UsageError(say("{folder} holds no file of an exercise;"
-                             " see notebooks/exercises/TEACHING.md", folder=args.folder))
+        raise UsageError(say("{folder} must hold files such as ann/01_softmax.py, got none;"
+                             " aiayn-np exercises --teacher writes a page on it, TEACHING.md",
+                             folder=args.folder))
     path = args.csv or args.folder / "grades.csv"
     check_file("--csv", path, ".csv", force=args.force, inputs=[s.path for s in handed_in])
     if not MEMORY_IS_LIMITED:
         note(say("note: memory cannot be limited on this system"))
     widest = max(width(printable(s.file)) for s in handed_in)
-    done, lines = [], [csv_bytes(COLUMNS)]
-    with new_table(path) as file:
-        try:
-            append(file, lines[0])                                     # a full disk is seen here
-            for row in grade(handed_in, timeout=args.timeout, memory=args.memory, seed=args.seed):
-                lines.append(csv_bytes(astuple(row)))
-                append(file, lines[-1])
-                done.append(row)
-                print(line_of(row, widest), flush=True)
-            with replacing(path) as table:
-                table.write(MARK + b"".join(lines))
-        except BaseException:
-            if done:
-                note(say("{count} of {all} rows are in {file}", count=len(done),
-                         all=len(handed_in), file=file.name))
-            else:
-                os.unlink(file.name)
-            raise
-    os.unlink(file.name)
-    print(say("{count} of {all} answers passed, seed {seed}",
-              count=sum(row.passed for row in done), all=len(done), seed=done[0].seed), path,
-          sep="\n")
+    passed = 0
+    with table(path, len(handed_in)) as add:
+        for row in grade(handed_in, timeout=args.timeout, memory=args.memory, seed=args.seed):
+            add(row)
+            passed += row.passed
+            print(line_of(row, widest), flush=True)
+    print(say("{count} of {all} answers passed, seed {seed}", count=passed, all=len(handed_in),
+              seed=row.seed), path, sep="\n")
     return 0
 
 
@@ -83,23 +71,46 @@ def must_be_possible(args):
 
     if args.seed is not None:
         check_seed(args.seed)
-    faults = (
-        (not args.folder.is_dir(), say("FOLDER must be a folder that holds submissions, got"
-                                       " {folder}", folder=args.folder)),
-        (args.exercise not in (None, *EXERCISES), say(
-            "exercise must be one of {names}, got {name}", names=", ".join(EXERCISES),
-            name=args.exercise)),
-        (not 0 < args.timeout < 1e6, say("timeout must be a positive number of seconds, got"
-                                         " {timeout}", timeout=args.timeout)),
-        (not 256 <= args.memory < 1e7, say("memory must be at least 256 MB, for Python and NumPy,"
-                                           " got {memory}", memory=args.memory)),
-    )
-    for found, text in faults:
-        if found:
-            raise UsageError(text)
+    if not args.folder.is_dir():
+        raise UsageError(say("FOLDER must be a folder that holds submissions, got {folder}",
+                             folder=args.folder))
+    if args.exercise not in (None, *EXERCISES):
+        raise UsageError(say("exercise must be one of {names}, got {name}",
+                             names=", ".join(EXERCISES), name=args.exercise))
+    check_number("timeout", args.timeout, 0, 1e6, open_low=True)
+    check_number("memory", args.memory, 256, 1e7)                      # Python and NumPy take that
 
 
-def new_table(path):
+@contextlib.contextmanager
+def table(path, rows):
+    """Yield a function that adds a Grade to a table of so many rows, to be written to `path`.
+
+    Until all are there, the table grows in a new file beside it, which stays if the work ends.
+    """
+    from ..exercises.grading.grading import COLUMNS
+    from ..exercises.language import say
+
+    lines = []
+    with new_file(path) as file:
+        def add(cells):
+            append(file, csv_bytes(cells))
+            lines.append(csv_bytes(cells))
+        try:
+            add(COLUMNS)                                               # a full disk is seen here
+            yield lambda row: add(astuple(row))
+            with replacing(path) as whole:
+                whole.write(MARK + b"".join(lines))
+        except BaseException:
+            if len(lines) > 1:
+                note(say("{count} of {all} rows are in {file}", count=len(lines) - 1, all=rows,
+                         file=file.name))
+            else:
+                os.unlink(file.name)
+            raise
+    os.unlink(file.name)
+
+
+def new_file(path):
     """Open a new file beside the table for the rows so far; one that is there is kept."""
     for number in itertools.count(1):
         end = f".unfinished-{number}.csv" if number > 1 else ".unfinished.csv"

@@ -40,19 +40,6 @@ ABOUT = {  # what else lies in a copy
 STUDENTS = re.compile(r"(\d\d_\w+\.ipynb|README\.md|PROJECT\.md|exercises/(README\.md|find_the_bug"
                       r"\.\w+|student/.+))")
 
-BESIDE = {  # what a lecturer does, so that students can install the package
-    "en": "for students, put the package there too: {}",
-    "zh": "发给学生之前，把包也放进去：{}",
-}
-OPEN = {
-    "en": "begin with {}; the notebooks open with: jupyter lab {}",
-    "zh": "请从 {} 开始；用 jupyter lab {} 打开各个 notebook",
-}
-NO_JUPYTER = {
-    "en": "note: Jupyter, which opens notebooks, is not installed: {}",
-    "zh": "注意：没有安装打开 notebook 用的 Jupyter：{}",
-}
-
 
 def add_lessons_options(parser):
     """Add the options of `lessons`."""
@@ -73,36 +60,33 @@ def add_exercises_options(parser):
 
 def lessons_command(args):
     """Write the lessons and their exercises into a new folder, ready to open."""
-    language = language_of(args)
-    written = write_out(lesson_files(args.teacher, language, args.pages), args.folder, language,
-                        args.pages)
-    if not args.teacher:
-        wheel = shlex.join(["pip", "wheel", "--no-deps", "--wheel-dir", str(args.folder),
-                            str(REPOSITORY)])
-        copied = f"aiayn_np-{__version__}-py3-none-any.whl"
-        note(BESIDE[language].format(copied if DATA.is_dir() else wheel))
-    return written
+    from ..exercises.language import say, speaking, spoken
+
+    with speaking("zh" if args.zh else None):
+        write_out(lesson_files(args.teacher, spoken(), args.pages), args.folder, args.pages)
+        if not args.teacher:
+            wheel = shlex.join(["pip", "wheel", "--no-deps", "--wheel-dir", str(args.folder),
+                                str(REPOSITORY)])
+            package = f"aiayn_np-{__version__}-py3-none-any.whl" if DATA.is_dir() else wheel
+            note(say("for students, put the package there too: {package}", package=package))
+    return 0
 
 
 def exercises_command(args):
     """Write the exercises into a new folder, ready to open."""
-    language = language_of(args)
-    places = {path: place.removeprefix("exercises/")
-              for path, place in places_of(args.teacher, language).items()
-              if place.startswith("exercises/")}
-    return write_out(copied(places, args.teacher, language), args.folder, language)
+    from ..exercises.language import speaking, spoken
 
-
-def language_of(args):
-    """The language that was asked for, or that of the system."""
-    from ..exercises.language import spoken
-
-    return "zh" if args.zh else spoken()
+    with speaking("zh" if args.zh else None):
+        places = {path: place.removeprefix("exercises/")
+                  for path, place in places_of(args.teacher, spoken()).items()
+                  if place.startswith("exercises/")}
+        write_out(copied(places, args.teacher, spoken()), args.folder)
+    return 0
 
 
 def lesson_files(teacher: bool = False, language: str = "en",
                  pages: bool = False) -> dict[str, bytes]:
-    """{path: bytes} of the lessons, their exercises and the results that they read.
+    """Return {path: bytes} of the lessons, their exercises and the results that they read.
 
     pages : whether the pages that run a model will lie beside them, in the folder live
     """
@@ -115,8 +99,10 @@ def lesson_files(teacher: bool = False, language: str = "en",
 
 
 def shipped(name):
-    """A folder that comes with the package; UsageError where neither a wheel nor a copy of the
-    repository has it."""
+    """Return a folder that comes with the package, in a wheel or in a copy of the repository.
+
+    Raises UsageError where there is none.
+    """
     for folder in (DATA / name, REPOSITORY / name):
         if folder.is_dir():
             return folder
@@ -124,7 +110,7 @@ def shipped(name):
 
 
 def places_of(teacher, language):
-    """{path in the repository: path in a copy} of what a copy has of the folder `notebooks`.
+    """Return {path in the repository: path in a copy} of what a copy has of the folder `notebooks`.
 
     A Chinese file takes the place of the English one.
     """
@@ -143,12 +129,12 @@ def places_of(teacher, language):
 
 
 def is_chinese(path):
-    """Whether a file of the folder `notebooks` is there for its Chinese."""
+    """Tell whether a file of the folder `notebooks` is there for its Chinese."""
     return "zh" in re.split("[/.]", path)
 
 
 def copied(places, teacher, language, live=()):
-    """{path in a copy: bytes}, with nothing in them that leads out of it.
+    """Return {path in a copy: bytes}, with nothing in them that leads out of it.
 
     places : {path in the repository: path in the copy}; those of `live` will be made
     """
@@ -168,8 +154,10 @@ def copied(places, teacher, language, live=()):
 
 
 def chinese_lessons(folder):
-    """The folder with the Chinese notebooks: a wheel has them; a copy of the repository has their
-    text, and makes them once in `folder`."""
+    """Return the folder with the Chinese notebooks: a wheel has them.
+
+    A copy of the repository has their text, and makes them once in `folder`.
+    """
     if DATA.is_dir():
         return DATA / "notebooks" / "zh"
     if not any(Path(folder).iterdir()):
@@ -179,7 +167,7 @@ def chinese_lessons(folder):
 
 
 def of_a_notebook(content, path, turn, teacher, language):
-    """The bytes of a notebook whose texts are turned; a lesson is that of students or teachers."""
+    """Return the bytes of a notebook with its texts turned; a lesson is for its readers."""
     from ..exercises.editions import student_edition
 
     notebook = json.loads(content)
@@ -192,7 +180,7 @@ def of_a_notebook(content, path, turn, teacher, language):
 
 
 def edition(text, path, place, reach, teacher):
-    """A text as a copy has it: without what its marks keep out, and with links to what is there.
+    """Return a text as a copy has it: without what its marks keep out, with links to what it has.
 
     path, place : of its file, in the repository and in the copy
     reach : {path in the repository: path in the copy} of what may be linked to
@@ -210,20 +198,20 @@ def edition(text, path, place, reach, teacher):
     return text.replace("../figures", "figures") if A_LESSON.match(path) else text
 
 
-def write_out(files, path, language, pages=False):
+def write_out(files, path, pages=False):
     """Write the files, and the pages if asked, into a new folder; say how they are opened."""
+    from ..exercises.language import say
+
     with new_folder(path) as folder:                                   # empty while models train
         if pages:
             note(f"three models are trained for the pages: at most {MINUTES} minutes on two cores")
-            with tempfile.TemporaryDirectory() as made:
-                make_pages(Path(made) / "live")
-                files = files | {f"live/{page.name}": page.read_bytes()
-                                 for page in Path(made, "live").iterdir()}
+            make_pages(folder / "live")
         for name, content in files.items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_bytes(content)
     print(path)
-    note(OPEN[language].format(path / "README.md", shlex.quote(str(path))))
+    note(say("begin with {page}; the notebooks open with: jupyter lab {folder}",
+             page=path / "README.md", folder=shlex.quote(str(path))))
     if importlib.util.find_spec("jupyter_core") is None:
-        note(NO_JUPYTER[language].format(install_command("notebooks")))
-    return 0
+        note(say("note: Jupyter, which opens notebooks, is not installed: {command}",
+                 command=install_command("notebooks")))

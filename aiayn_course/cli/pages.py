@@ -8,15 +8,16 @@ from aiayn_np.cli.parser import parsed
 from aiayn_np.cli.train import trained
 from aiayn_np.text.extra import extra
 
-from ..data.number_words import number_words, write_number_words
+from ..data.number_words import small_number_words, write_number_words
 
 PAGES = ("copy", "reverse", "number_words")
 MINUTES = 4  # that the training takes at most, on two cores
 MOST = 5_000_000  # bytes of a page: it can be mailed
 TITLES = {"number_words": {"en": "This model *translates* German number words into English",
                            "zh": "这个模型把德语数词*译成英语*"}}
-SENTENCES = ["zwei hundert drei", "vier hundert sieben und zwanzig",
-             "drei und zwanzig tausend vier hundert zwölf", "neunzehn"]
+SENTENCES = {"number_words": ["zwei hundert drei", "vier hundert sieben und zwanzig",
+                              "drei und zwanzig tausend vier hundert zwölf", "neunzehn"]}
+ANSWERS = {"number_words": small_number_words}
 
 
 def train_options(folder: Path) -> dict[str, list[str]]:
@@ -25,12 +26,6 @@ def train_options(folder: Path) -> dict[str, list[str]]:
     text = ["text", "--preset", "numbers", "--pairs", str(training), "--validation-pairs",
             str(validation)]
     return dict(zip(PAGES, (["copy"], ["reverse"], text), strict=True))
-
-
-def answers() -> dict[str, str]:
-    """Return {German: English} for all numbers below 1000."""
-    pairs = [pair for pairs in number_words() for pair in pairs]
-    return {german: english for german, english in pairs if "tausend" not in german}
 
 
 def make_pages(out: Path, lessons: str = "") -> None:
@@ -49,12 +44,11 @@ def make_pages(out: Path, lessons: str = "") -> None:
             run = trained(parsed(["train", *options, "--out", f"{name}/{page}"]))
             if not run:
                 raise KeyboardInterrupt
-            sources = [run.task.source(text) for text in SENTENCES] if page == "number_words" else (
-                run.training.examples(20))
+            sources = ([run.task.source(text) for text in SENTENCES.get(page, [])]
+                       or run.training.examples(20))
             path = write_live_page(run, out / f"{page}.html", most_telling_first(run, sources),
                                    lessons=lessons, title=TITLES.get(page, ""),
-                                   answers=answers() if page == "number_words" else None)
+                                   answers=ANSWERS[page]() if page in ANSWERS else None)
             if path.stat().st_size > MOST:
                 raise UsageError(f"{path} must have at most {MOST:,} bytes, got"
                                  f" {path.stat().st_size:,}")
-            print(path)

@@ -48,6 +48,12 @@ def number_words() -> NumberWords:
     return NumberWords(pairs[2 * HELD_OUT :], validation, test)
 
 
+def small_number_words() -> dict[str, str]:
+    """Return {German: English} for all numbers below 1000."""
+    return {german: english for pairs in number_words() for german, english in pairs
+            if "tausend" not in german}
+
+
 def write_number_words(folder: str | Path) -> list[Path]:
     """Write the pairs as files of lines, as `aiayn-np train text` and `translate` read them.
 

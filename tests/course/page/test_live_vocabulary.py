@@ -11,8 +11,7 @@ from javascript import node
 from sentences import sentences
 from test_live import page_of
 
-from aiayn_course.cli.pages import answers
-from aiayn_course.data.number_words import number_words
+from aiayn_course.data.number_words import number_words, small_number_words
 from aiayn_course.page.cutting import rules_of
 from aiayn_course.page.live import PAGE, live_page
 from aiayn_np import Transformer
@@ -41,7 +40,7 @@ def test_the_page_knows_every_number_and_what_is_none():
              "ein tausend drei tausend", "", "constructor", "zwei tausend constructor", "twelve"]
     script = "function main([lines, answers]) { return lines.map((one) => in_english(one, answers)"\
              " ?? null); }"
-    found = node(script, [[german for german, _ in pairs] + wrong, answers()])
+    found = node(script, [[german for german, _ in pairs] + wrong, small_number_words()])
     assert found == [english for _, english in pairs] + [None] * len(wrong)
 
 
@@ -51,7 +50,8 @@ def test_a_page_of_number_words_judges_an_answer(visit, tmp_path, rng):  # noqa:
     task = rules(vocabulary) | dict(name="text", eos=EOS, pad=PAD)
     model = Transformer(len(vocabulary), N=1, d_model=8, d_ff=8, h=1, max_len=40, rng=rng)
     path = tmp_path / "page.html"
-    path.write_text(live_page(model, task, ["zwei"], answers=answers()), encoding="utf-8")
+    page = live_page(model, task, ["zwei"], answers=small_number_words())
+    path.write_text(page, encoding="utf-8")
     page = visit(path)
     say = json.loads((PAGE / "words.json").read_text(encoding="utf-8"))["en"]
     for text, mark, note in (
