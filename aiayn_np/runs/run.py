@@ -105,7 +105,7 @@ class Run:
             return self.training.prepare()
 
     def save(self) -> None:
-        """Write history.csv, the checkpoint and a new vocabulary. Only rank 0 writes.
+        """Write a new vocabulary, the checkpoint and history.csv. Only rank 0 writes.
 
         history.csv is for people and other programs; the run reads its history from the checkpoint.
         Raises ChangedError if another program has written the checkpoint since it was read.
@@ -116,11 +116,11 @@ class Run:
         if self.saved is None and self.training.learned is not None:
             self.training.learned.save(self.folder / VOCABULARY)
         kind = self.training.record
-        with replacing(self.folder / "history.csv") as file:
-            file.write(csv_of(self.history, kind))
         save_checkpoint(self.checkpoint, self.model, config=self.config,
                         history=columns_of(self.history, kind), **self.training.state)
         self.saved = self.optimizer.t
+        with replacing(self.folder / "history.csv") as file:
+            file.write(csv_of(self.history, kind))
 
     def check_unchanged(self) -> None:
         """Raise ChangedError unless the checkpoint is the one that was last read or written."""
