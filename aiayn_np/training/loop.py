@@ -1,7 +1,6 @@
 """Training: batch, forward, loss, backward, rate, step, and again (Sec. 5).
 
-`training_steps` is the one loop. `train` runs it on a toy task, and runs/training.py on a toy task,
-on sentence pairs and on a text.
+`training_steps` is the one loop, for toy tasks (`train`) and for every run (runs/training.py).
 """
 
 import copy
@@ -37,8 +36,7 @@ VALIDATED = 5000  # sequences that a toy task is validated on
 class Step:
     """One step of `training_steps`.
 
-    It has the batch (its inputs, and then its targets), the `scores` that `measure` found in the
-    loss's cache, the learning rate, and the seconds since the start.
+    batch : its inputs, and then its targets     scores : what was measured     seconds : from start
     """
 
     step: int
