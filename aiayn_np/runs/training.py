@@ -56,7 +56,7 @@ class Training:
 
     shape: ClassVar[dict] = dict(  # of a config, as in shape.py
         task=str, seed=int, dtype={"float32", "float64"}, model=SIZES | dict(max_len=int),
-        variants={f"{option}?": set(names) for option, names in CHOICES.items()},
+        variants={option: set(names) for option, names in CHOICES.items()},
         train=dict(eps_ls=float, warmup_steps=int, rate_scale=float, accumulate=int))
     recipe: Any = (Transformer, Adam, warmup)  # makers of the model, the optimizer and the rate
     record: Any  # the class of the records of its steps

@@ -25,14 +25,14 @@ DECAY = 0.1  # of a model like Llama, as in Touvron et al., 2023
 SAMPLE = 60  # tokens that are written at a validation
 
 
-def paper_model(vocab_size: int, *, encoder_layer: Any, decoder_layer: Any = None,
-                attention: Any = None, **options: Any) -> LanguageModel:
+def paper_model(vocab_size: int, *, encoder_layer: Any, decoder_layer: Any, attention: Any,
+                **options: Any) -> LanguageModel:
     """Return a new language model with the encoder layers of the paper, or of a variant."""
     return LanguageModel(vocab_size, layer=encoder_layer, pad=None, **options)
 
 
-def llama_model(vocab_size: int, *, encoder_layer: Any, decoder_layer: Any = None,
-                attention: Any = None, positions: Any = None, **options: Any) -> LanguageModel:
+def llama_model(vocab_size: int, *, encoder_layer: Any, decoder_layer: Any, attention: Any,
+                positions: Any, **options: Any) -> LanguageModel:
     """Return a new language model like Llama, which has layers and positions of its own."""
     return llama(vocab_size, **options)
 
