@@ -157,8 +157,7 @@ def fitting(path):
 
 def states_of(parts, count, model):
     """Return the states that are averaged, `count` of them; check that they are of the model."""
-    found = sorted(name for name in parts if name.startswith("recent."))
-    states = [parts[f"recent.{i}"] for i in range(len(found)) if f"recent.{i}" in found]
+    states = [part for name, part in parts.items() if name.startswith("recent.")]
     if len(states) != count:
         raise ValueError(f"recent must be the number of its states, {len(states)}, got {count}")
     for state in states:

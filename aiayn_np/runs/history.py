@@ -64,5 +64,5 @@ def records_in(path: Path, kind: type, last: int) -> list:
 def check_steps(records: Sequence, last: int) -> None:
     """Raise ValueError unless records, if there are any, tell every step up to `last`."""
     steps = [record.step for record in records]
-    if steps and steps != list(range(steps[0], last + 1)):
+    if steps and (steps[-1] != last or steps != [*range(steps[0], steps[0] + len(steps))]):
         raise ValueError(f"its history must tell every step up to {last} once and in order")

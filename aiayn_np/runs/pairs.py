@@ -151,7 +151,7 @@ class PairTraining(Training):
         return dict(
             epochs=self.options["epochs"], pairs=len(self.batches.pairs),
             validation_pairs=len(self.validation), validation_loss=last.validation_loss,
-            averaged_loss=last.averaged_loss, perplexity=math.exp(last.averaged_loss),
+            averaged_loss=last.averaged_loss, perplexity=math.exp(min(last.averaged_loss, 700)),
             exact_match=float(np.mean([a == b for a, (_, b) in zip(lines, self.validation)])),
             bleu={way: round(score.score, 2) for way, score in found.items()},
             signature=found["average, greedy"].signature, tokens=tokens,

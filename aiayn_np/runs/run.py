@@ -15,6 +15,7 @@ from .checkpoint import fitting, load_checkpoint, read_header, save_checkpoint
 from .estimates import check_fits
 from .history import check_steps, columns_of, csv_of, records_in, records_of
 from .pairs import PairTraining
+from .shape import check_shape
 from .symbols import SymbolTraining
 from .training import VOCABULARY, check_options
 from .words import WordTraining
@@ -95,7 +96,7 @@ class Run:
         Raises OSError, TypeError and ValueError for bad options, and CheckpointError if the history
         or the data are not those of the run.
         """
-        check_options(changed)
+        check_options(self.training.options | changed)
         self.training.options |= changed
         if not self.history:
             self.history = records_in(self.folder / "history.csv", self.training.record,
@@ -154,8 +155,7 @@ class Run:
             return {}
         except (ValueError, RecursionError) as error:
             raise CheckpointError(f"{self.metrics} is not readable: it must be JSON") from error
-        if not isinstance(found, dict):
-            raise CheckpointError(f"{self.metrics} is not readable: it must hold a dict")
+        check_shape(f"{self.metrics} is not readable: it", found, {str: object})
         return found
 
     def draw(self) -> list[Path]:

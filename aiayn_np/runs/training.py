@@ -31,6 +31,10 @@ COUNTS = {"steps", "batch_size", "tokens", "symbols", "max_length", "vocabulary"
 def check_options(options: dict) -> None:
     """Raise TypeError or ValueError for bad options of a training or bad sizes of its model."""
     check_sizes(**{name: value for name, value in options.items() if name in COUNTS})
+    rows = options.get("batch_size", options.get("tokens"))
+    if rows is not None and options.get("accumulate", 1) > rows:
+        raise ValueError(f"accumulate must be at most the rows or tokens of a batch, {rows}, got"
+                         f" accumulate={options['accumulate']}")
     for name, high in (("epochs", 1e6), ("rate_scale", math.inf), ("eps_ls", 1)):
         if name in options:
             check_number(name, options[name], 0, high, open_low=name == "epochs")

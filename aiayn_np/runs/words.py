@@ -76,13 +76,11 @@ class WordTraining(Training):
 
     def make_task(self, folder: Path) -> WordsTask:
         """Make the task with the characters of the config, or with the folder's vocabulary."""
-        vocabulary: Characters | Pieces
-        if "vocabulary" in self.config:
-            self.files = (VOCABULARY,)
-            vocabulary = Pieces(self.vocabulary(folder))
-        else:
-            vocabulary = Characters(self.config.get("characters", ""))
-        return WordsTask(vocabulary, self.config["model"]["max_len"])
+        longest = self.config["model"]["max_len"]
+        if "vocabulary" not in self.config:
+            return WordsTask(Characters(self.config.get("characters", "")), longest)
+        self.files = (VOCABULARY,)
+        return WordsTask(Pieces(self.vocabulary(folder)), longest)
 
     @property
     def recipe(self) -> tuple:
@@ -145,6 +143,9 @@ class WordTraining(Training):
     def validate(self, progress: WordsProgress) -> None:
         """Write the validation into a record, and let the model write a sample."""
         progress.validation = self.nats_per_character(self.some)
+        if not math.isfinite(progress.validation):
+            raise FloatingPointError(f"step {progress.step}: the loss on the held-back text must be"
+                                     f" finite, got {progress.validation}")
         progress.sample = self.sample(SAMPLE)
 
     def sample(self, steps: int) -> str:
