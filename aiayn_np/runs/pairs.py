@@ -32,8 +32,9 @@ class PairTraining(Training):
     name = "text"
     shape: ClassVar[dict] = Training.shape | dict(
         files={str: (str, None)}, digest=str, vocabulary=str, examples=[str],
-        train=Training.shape["train"] | dict(epochs=float, tokens=int, max_length=int,
-                                             bleu_every=int, average_every=int))
+        train=Training.shape["train"] | {
+            "epochs": float, "tokens": int, "max_length": int, "bleu_every": int,
+            "average_every": int, "tokenize?": set(TOKENIZERS)})
     record = TextProgress
     pipeline = SentencePipeline
     files = (VOCABULARY,)
@@ -42,9 +43,8 @@ class PairTraining(Training):
 
     def make_task(self, folder: Path) -> TextTask:
         """Make the task with the folder's vocabulary."""
-        asked = self.options.get("tokenize", self.options.get("bleu_tokenize"))  # its earlier name
         return TextTask(self.vocabulary(folder), self.options["max_length"],
-                        asked if asked in TOKENIZERS else "13a")
+                        self.options.get("tokenize", "13a"))           # an earlier run has none
 
     def prepare(self, corpus: Corpus | None = None) -> list[str]:
         """Make batches of the sentence pairs in `corpus` or in the files; return notes on them.

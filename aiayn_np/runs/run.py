@@ -68,10 +68,7 @@ class Run:
         return self.solved or self.optimizer.t >= self.training.steps
 
     def pipeline(self) -> Any:
-        """Return the trained model with its task, ready to use.
-
-        The model is the average of the last states, which was validated.
-        """
+        """Return the model to use, the average of its last states, with its task."""
         return self.training.pipeline(self.task, self.training.averaged())
 
     def trained(self) -> Any:
