@@ -2,7 +2,7 @@
 
 import shlex
 
-from aiayn_np.cli.common import UsageError, add_run, in_the_run, note, opened
+from aiayn_np.cli.common import UsageError, add_run, note, opened
 from aiayn_np.cli.look import source_of
 from aiayn_np.cli.train import trained
 from aiayn_np.cli.writing import add_out, check_file
@@ -26,9 +26,8 @@ def explore_command(args):
 
     run = opened(args.run)
     path = args.out or args.run / "explore.html"
-    with in_the_run(args.out):
-        check_file("--out", path, ".html", ".htm", force=args.force, own=args.out is None,
-                   inputs=[args.run / name for name in run.files])
+    check_file("--out", path, ".html", ".htm", force=args.force, own=args.out is None,
+               inputs=[args.run / name for name in run.files])
     if reason := obstacle(run):
         raise UsageError(f"no page can run this model: {reason}; `aiayn-np attend"
                          f" {shlex.quote(str(args.run))}` draws its attention")

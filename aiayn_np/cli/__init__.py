@@ -4,7 +4,7 @@
 
 Public names, by the file that defines them:
 
-    common    UsageError, add_run, in_the_run, nearest, note, opened
+    common    UsageError, add_run, nearest, note, opened
     look      source_of
     main      main
     parser    parsed

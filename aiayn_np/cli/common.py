@@ -1,16 +1,11 @@
 """Helpers of all commands: refusing a request, reporting, opening a run."""
 
-import contextlib
 import difflib
-import functools
 import sys
 from argparse import ArgumentParser
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
-
-from ..checks import check_number, check_sizes
-from ..decoding.beam import MOST_ALPHA
 
 
 class UsageError(Exception):
@@ -26,29 +21,6 @@ def nearest(word: str, names: Iterable[str]) -> str:
 def add_run(parser: ArgumentParser, what: str = "folder that `train` wrote") -> None:
     """Add the folder of the run that a command works on."""
     parser.add_argument("run", type=Path, help=what)
-
-
-def add_beam(parser):
-    """Add the options of beam search."""
-    parser.add_argument("--beam", type=checked(int, lambda n: check_sizes(beam=n)), default=1,
-                        help="beam width (default: 1, greedy)")
-    alpha = checked(float, lambda x: check_number("alpha", x, 0, MOST_ALPHA))
-    parser.add_argument("--alpha", type=alpha, default=0.6,
-                        help="penalty of a beam > 1 (default: 0.6)")
-
-
-def checked(kind: Callable, check: Callable) -> Callable:
-    """Return the type of an option: a number of a kind that passes a check."""
-    @functools.wraps(kind, updated=())                                 # argparse tells its name
-    def value(text):
-        number = kind(text)
-        try:
-            check(number)
-        except ValueError as error:
-            raise UsageError(str(error)) from None
-        return number
-
-    return value
 
 
 def note(text: object) -> None:
@@ -85,14 +57,3 @@ def opened(folder: Path, command: str = "") -> Any:
                          f" which is for aiayn-np {', '.join(uses)}")
     note(run.note)
     return run
-
-
-@contextlib.contextmanager
-def in_the_run(out: Path | None) -> Iterator[None]:
-    """Say of a folder that cannot be written to that --out writes elsewhere, where it is None."""
-    try:
-        yield
-    except OSError as error:
-        if out is None:
-            error.strerror = f"{error.strerror}; --out writes elsewhere"
-        raise

@@ -5,7 +5,7 @@ import itertools
 from pathlib import Path
 
 from ..checks import check_sizes
-from .common import add_run, checked, opened
+from .common import add_run, opened
 from .progress import shown
 
 
@@ -13,8 +13,7 @@ def add_generate_options(parser):
     """Add the options of `generate`."""
     add_run(parser, "a run of `train words`, or a folder of a GPT-2 or a Llama")
     parser.add_argument("text", help="the beginning of a text")
-    parser.add_argument("--steps", type=checked(int, lambda n: check_sizes(steps=n)), default=40,
-                        help="tokens, at most (default: 40)")
+    parser.add_argument("--steps", type=int, default=40, help="tokens, at most (default: 40)")
     parser.add_argument("--temperature", type=float, default=1.0,
                         help="below 1 likely tokens come more often, at 0 always (default: 1)")
     parser.add_argument("--top-k", type=int, help="draw only from so many likeliest tokens")
@@ -31,8 +30,7 @@ def add_fill_options(parser):
     """Add the options of `fill`."""
     add_run(parser, "folder of a BERT, as Hugging Face gives it")
     parser.add_argument("text", help='such as "Paris is the [MASK] of France"')
-    parser.add_argument("--top", type=checked(int, lambda n: check_sizes(top=n)), default=5,
-                        help="guesses for each (default: 5)")
+    parser.add_argument("--top", type=int, default=5, help="guesses for each (default: 5)")
 
 
 def generate_command(args):
@@ -42,6 +40,7 @@ def generate_command(args):
     from ..training.checks import check_seed
 
     check_seed(args.seed)
+    check_sizes(steps=args.steps)
     pipeline = opened(args.run, "generate").pipeline()
     task = pipeline.task
     ids = task.source(args.text)[0]
@@ -72,6 +71,7 @@ def perplexity_command(args):
 
 def fill_command(args):
     """Print the likeliest tokens for every masked one."""
+    check_sizes(top=args.top)
     pipeline = opened(args.run, "fill").pipeline()
     for guesses in pipeline.filled(args.text, args.top):
         for share, piece, text in guesses:

@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from ..checks import check_number, check_sizes
+from ..decoding.beam import MOST_ALPHA
 from ..text.pairs import read_lines
-from .common import UsageError, add_beam, add_run, in_the_run, lines_of_stdin, note, opened
+from .common import UsageError, add_run, lines_of_stdin, note, opened
 from .progress import shown
-from .writing import add_out, check_folder, make_writable
+from .writing import add_out, check_folder, make_writable, or_elsewhere
 
 
 def add_decode_options(parser):
@@ -23,7 +25,9 @@ def add_decode_options(parser):
     parser.add_argument("--file", type=Path, help="of lines to decode, UTF-8 or .gz")
     parser.add_argument("--reference", type=Path,
                         help="file of the right outputs of the same lines, for BLEU")
-    add_beam(parser)
+    parser.add_argument("--beam", type=int, default=1, help="beam width (default: 1, greedy)")
+    parser.add_argument("--alpha", type=float, default=0.6,
+                        help="penalty of a beam > 1 (default: 0.6)")
 
 
 def add_attend_options(parser):
@@ -47,6 +51,8 @@ def source_of(pipeline: Any, text: str) -> np.ndarray:
 
 def decode_command(args):
     """Print what the model writes for each sequence; with references, BLEU on stderr."""
+    check_sizes(beam=args.beam)
+    check_number("alpha", args.alpha, 0, MOST_ALPHA)
     if args.symbol and args.file:
         raise UsageError("sequences and --file must not both be given")
     pipeline = opened(args.run, "decode").pipeline()
@@ -112,7 +118,7 @@ def attend_command(args):
     src = source_of(pipeline, one_sequence(args.symbol))
     folder = args.out or args.run / "attend"
     check_folder(folder, "metrics.json", "*attention_*.png", force=args.force)
-    with in_the_run(args.out):
+    with or_elsewhere("--out", args.out is None):
         make_writable(folder)
     name = f"{pipeline.task.name} {pipeline.task.text(src[0])}"
     prefix = re.sub(r"\W+", "_", name)[:60].strip("_") + "_"

@@ -5,7 +5,7 @@ import textwrap
 import numpy as np
 
 from ..files import NO_ROOM, reason_of
-from .common import UsageError, in_the_run, nearest, note, opened
+from .common import UsageError, nearest, note, opened
 from .look import add_sequence, one_sequence, source_of
 from .writing import add_out, check_file
 
@@ -113,8 +113,7 @@ def save(fig, args):
 
     path = args.out or args.run / "why.png"
     try:
-        with in_the_run(args.out):
-            check_file("--out", path, ".png", force=args.force, own=args.out is None)
+        check_file("--out", path, ".png", force=args.force, own=args.out is None)
         save_figure(fig, path, dpi=120)
         print(path)
     except OSError as error:

@@ -7,9 +7,10 @@ never over what they read. For `export`, `lessons` and `exercises` a folder is n
 """
 
 import argparse
+import contextlib
 import os
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -52,8 +53,21 @@ def check_file(flag: str, path: Path, *endings: str, force: bool = False, own: b
     if os.path.lexists(path) and not (own or force):
         raise UsageError(f"{flag} must be a new file, got {path}, which is there already; --force"
                          " replaces it")
-    check_replaceable(path)
-    make_writable(path.parent)
+    with or_elsewhere(flag, own):
+        check_replaceable(path)
+        make_writable(path.parent)
+
+
+@contextlib.contextmanager
+def or_elsewhere(flag: str, own: bool) -> Iterator[None]:
+    """Say of a place that the command chose itself, and cannot write to, which flag names another.
+    """
+    try:
+        yield
+    except OSError as error:
+        if own:
+            error.strerror = f"{error.strerror}; {flag} writes elsewhere"
+        raise
 
 
 def same_file(one, other):
