@@ -23,9 +23,7 @@ LIVE, CHECK = "docs/live/", 'print("all true")'  # what a text that asks opens; 
 
 
 def student_edition(notebook: dict, number: int, language: str = "en") -> dict:
-    """Return a lesson's notebook as a student gets it, with links to its exercises.
-
-    What only slides and votes need, such as notes for the speaker, stays behind.
+    """Return a lesson's notebook as a student gets it, without what slides and votes need.
 
     Parameters
     ----------

@@ -58,7 +58,7 @@ class Place:
 
     @functools.cached_property
     def around(self):
-        """The largest piece of code around this place that fits into a line."""
+        """Return the largest piece of code around this place that fits into a line."""
         return next((p for p in self.parents if isinstance(p, ast.expr) and not isinstance(
             p, (ast.Tuple, ast.Dict)) and len(text(p)) <= WIDTH), self.node)
 
@@ -83,7 +83,7 @@ class Formula:
 
     @functools.cached_property
     def made_of(self):
-        """What each name is made of that the formula gives a value once: {name: expression}."""
+        """Return {name: expression} for the names that the formula gives a value once."""
         made: dict[str, list] = {}
         for node in ast.walk(self.tree):
             if isinstance(node, ast.Assign):
@@ -94,7 +94,7 @@ class Formula:
 
     @functools.cached_property
     def by_itself(self):
-        """Whether the formula needs only the inputs, and no cache from `forward`."""
+        """Tell whether the formula needs only the inputs, and no cache from `forward`."""
         return "cache" not in inspect.signature(self.function).parameters
 
     def __call__(self, *args, **options):
@@ -107,7 +107,7 @@ class Formula:
 
     @functools.cached_property
     def changes(self):
-        """All Changes, the cheapest first: known mistakes cost least."""
+        """List all Changes, the cheapest first: known mistakes cost least."""
         known = [self.known_one(*entry) for entry in self.known]
         every = [*known, *self.general(), *self.exchanged()]
         return sorted(every, key=lambda change: change.cost)
@@ -256,7 +256,7 @@ class Change:
 
     @functools.cached_property
     def free(self):
-        """Whether a number in its code is not known yet."""
+        """Tell whether a number in its code is not known yet."""
         return any("free(" in self.formula.places[i].codes[n - 1] for i, n in self.parts)
 
     @property
@@ -282,12 +282,12 @@ class Change:
 
     @property
     def named(self):
-        """`piece` with the free number written down."""
+        """Return `piece` with the free number written down."""
         return filled(self.piece, self.number)
 
     @property
     def why(self):
-        """A sentence on what was changed, and the teacher's sentence."""
+        """Return a sentence on what was changed, and the teacher's sentence."""
         shown = [say("`{after}` where `{before}` is right" if after != "pass" else
                      "`{before}` left out", before=before, after=after)
                  for before, after in self.pieces]

@@ -55,9 +55,8 @@ def explain(formula, stage, trials, wrong, words):
     failing = next(t for t in trials if is_wrong(t, wrong))
     best, explained = None, set[str]()
     for change in formula.changes:
-        if change.function and change.function not in words:
-            continue
-        if change.free and solved(change, stage, failing, wrong) != "round":
+        unknown = change.function and change.function not in words
+        if unknown or (change.free and solved(change, stage, failing, wrong) != "round"):
             continue                                                   # nobody writes such a number
         least = len(explained) + 1
         if explains(change, stage, [failing], wrong, least):           # most give nothing there
@@ -68,7 +67,7 @@ def explain(formula, stage, trials, wrong, words):
                 break
     if best is None:
         return None
-    if type(best) is Change and best.cost != KNOWN:
+    if best.cost != KNOWN:
         best = needed(best, stage, trials, explained)
     why, left = best.why, set(wrong) - explained
     if left:

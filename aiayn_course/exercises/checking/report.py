@@ -47,7 +47,7 @@ class Row:
 
     @property
     def details(self) -> str:
-        """A description of the worst entry; empty if nothing was compared."""
+        """Return a description of the worst entry; empty if nothing was compared."""
         if not self.size:
             return ""
         if not self.wrong:
@@ -129,12 +129,12 @@ class Report:
 
     @property
     def cause(self) -> str:
-        """The sentence that names the cause; empty if everything is right."""
+        """Return the sentence that names the cause; empty if everything is right."""
         return self.hints[0]
 
     @property
     def hint(self) -> str:
-        """The hint that was asked for, or how to ask for one."""
+        """Return the hint that was asked for, or how to ask for one."""
         if self.passed or self.asked is None:
             return ""
         with speaking(self.language):

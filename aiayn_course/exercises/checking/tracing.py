@@ -49,7 +49,7 @@ class Spot(NamedTuple):
 
     @property
     def helper(self):
-        """The student's function that holds the line, or "" if the check calls it itself."""
+        """Return the student's function that holds the line, or "" if the check calls it."""
         within = [node.name for node in ast.walk(tree_of(self.key[0]))
                   if isinstance(node, ast.FunctionDef)
                   and node.lineno <= self.key[1] <= (node.end_lineno or 0)]
@@ -57,7 +57,7 @@ class Spot(NamedTuple):
 
     @property
     def code(self):
-        """The student's statement in one line."""
+        """Return the student's statement in one line."""
         statement = statement_at(*self.key[:2])
         last = (statement and statement.end_lineno) or self.key[1]
         return " ".join(linecache.getline(self.key[0], n).strip()
@@ -314,7 +314,7 @@ class Watch:
 
     @functools.cached_property
     def without_names(self):
-        """The values of each piece of the right formula, a list for each trial."""
+        """Return the values of each piece of the right formula, a list for each trial."""
         kept = [Kept(self.formula) for _ in self.trials]
         for one, trial in zip(kept, self.trials):
             predict(one, self.stage, trial)
