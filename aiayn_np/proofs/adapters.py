@@ -33,7 +33,7 @@ from .finding import (
     upstream,
 )
 
-RATES = {"lr", "learning_rate", "eta", "rate", "step_size"}  # arguments of a backward that steps
+RATES = {"lr", "learning_rate", "eta", "rate", "step_size", "alpha"}  # of a backward that steps
 OUTPUTS = ("output", "out", "y")  # where a forward that returns nothing leaves its result
 INPUTS = ("inputs", "input", "x")  # a backward that returns nothing leaves their gradient
 WRAP = ("; say what is what by as_layer(forward=, backward=, parameters=, gradients=), or two"
@@ -41,22 +41,18 @@ WRAP = ("; say what is what by as_layer(forward=, backward=, parameters=, gradie
         " lambda grad_y, cache: grad_x), x)")
 
 
-def as_layer(layer: Any = None, *inputs: Any, forward: Callable | None = None,
-             backward: Callable | None = None, parameters: dict | None = None,
-             gradients: dict | Callable | None = None, **options: Any) -> Any:
+def as_layer(*, forward: Callable, backward: Callable | None = None,
+             parameters: dict | None = None, gradients: dict | Callable | None = None) -> Described:
     """Say which part of a layer is what; return a layer for ``check_gradients``.
 
     Parameters
     ----------
-    layer, inputs, options : without the parts below, a layer whose habit is known, and its call
     forward : a function of the inputs that returns y, or (y, cache); y may be a tuple
     backward : a function of grad_y, or of (grad_y, cache), that returns a gradient for each input,
         or None; a dict behind them holds gradients by name
     parameters : {name: array}, the arrays that forward reads; they are as before after each call
     gradients : {name: array} as backward leaves it, or a function that returns it
     """
-    if layer is not None:
-        return adapted(layer, *inputs, **options)
     if not (callable(forward) and callable(backward)):
         name, part = ("backward", backward) if callable(forward) else ("forward", forward)
         raise TypeError(f"{name} must be a function, got {part!r:.60}")
@@ -175,7 +171,7 @@ class Adapter:
         for name, p in self.parameters.items():
             g = left.get(self.gradients[name], np.zeros_like(p.value))
             if np.shape(g) == p.value.shape:                           # else the check reports it
-                g = np.add(p.grad, g, dtype=np.result_type(g, np.float32))
+                g = np.add(p.grad, root["factor"] * g, dtype=np.result_type(g, np.float32))
             p.grad = g
         return gradients
 
@@ -253,12 +249,15 @@ class Adapter:
             return self.sort(root, self.behind_loss(rest), grads[0])
         parameters = inspect.signature(function).parameters
         rates = {name: 1.0 for name in parameters if name in RATES}
-        if set(parameters) == set(rates):                              # of a loss: no grad_y
+        if np.size(results[0]) == 1 and set(arguments(function)) <= set(rates):  # of a loss
             return self.sort(root, function(**rates), grads[0])
         given = dict(zip(self.order, inputs))
         words = {name: x for name, x in given.items() if isinstance(x, np.ndarray)
                  and x.dtype.kind == "U"}
-        settings = {name: x for name, x in (words | options).items() if name in parameters}
+        defaults = {p.name: p.default for p in inspect.signature(
+            root["forward"]).parameters.values()
+            if p.default is not p.empty and p.name not in (*given, *INPUTS)}
+        settings = {n: x for n, x in (defaults | words | options).items() if n in parameters}
         wanted = [name for name in arguments(function)[len(grads):] if name not in rates | settings]
         extra = self.values(wanted, results[0], rest, given)
         if extra is None:
@@ -266,7 +265,7 @@ class Adapter:
                             f" backward({', '.join(parameters)}){WRAP}")
         self.tell(wanted, extra, rest, given, len(grads))
         before = {path: x.copy() for path, x in arrays_in(root)} if rates else {}
-        returned = function(*grads, *extra, **settings, **rates)
+        returned = function(*grads, *extra, **(rates | settings))
         now = [(path, x) for path, x in arrays_in(root) if path in before]
         steps = {path: before[path] - x for path, x in now             # W is now W - gradient
                  if before[path].shape == x.shape and np.any(before[path] != x)}
@@ -277,8 +276,8 @@ class Adapter:
         self.notes = ["What stands after the loss was taken for the gradients of"
                       f" {', '.join(self.order)}; a state there is none, leave it out."]
         floats = [x for x in self.inputs if np.asarray(x).dtype.kind == "f"]
-        arrays = all(is_floats(g) for g in results)
-        if not arrays or len(results) <= len(floats) or len(results) == len(self.inputs):
+        more = len(floats) < len(results) != len(self.inputs)
+        if not (more and all(map(is_floats, results))):
             return tuple(results)
         fits = itertools.takewhile(lambda pair: np.shape(pair[0]) == np.shape(pair[1]),
                                    zip(results, floats))
@@ -316,19 +315,22 @@ class Adapter:
             returned = next((x for key, x in children(owner_of(root)) if any(
                 is_gradient(key, name) for name in (*self.order, *INPUTS))), ())
         held = len(self.root) > 2                                      # parameters among the inputs
-        several = isinstance(returned, tuple) or (isinstance(returned, list) and not held)
+        several = isinstance(returned, tuple if held else (tuple, list))
         parts = list(returned) if several else [returned]
         if len(parts) == 1 and isinstance(parts[0], tuple):
             parts = list(parts[0])
-        root["grads"] = dict(gradients or {})
+        root["grads"], root["factor"] = dict(gradients or {}), factor  # of the gradient of a loss
         for part in parts:
             if isinstance(part, (dict, list)):
-                root["grads"] |= {key: factor * g for key, g in children(part) if g is not None}
+                root["grads"] |= {key: g for key, g in children(part) if g is not None}
         found = [None if g is None else factor * g
                  for g in parts if not isinstance(g, (dict, list))]
+        if len(found) > len(self.inputs) and self.root["backward"]:
+            raise TypeError(f"backward must return a gradient for each of {len(self.inputs)}"
+                            f" inputs, got {len(found)}{WRAP}")
         if len(found) < len(self.inputs):
-            found += [g for name in self.names.values() for key, g in root["grads"].items()
-                      if key == name or is_gradient(key, name)]
+            found += [factor * g for name in self.names.values()
+                      for key, g in root["grads"].items() if key == name or is_gradient(key, name)]
         return found
 
 

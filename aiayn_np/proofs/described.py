@@ -33,9 +33,8 @@ class Described:
     def __init__(self, forward: Callable, backward: Callable, parameters: dict,
                  gradients: dict | Callable) -> None:
         self.functions, self.values, self.gradients = (forward, backward), parameters, gradients
-        owner = getattr(forward, "__self__", None)
-        named = forward if owner is None else type(owner)
-        self.title = getattr(named, "__name__", type(forward).__name__)
+        owner = getattr(forward, "__self__", forward)
+        self.title = getattr(owner, "__name__", type(owner).__name__)
         self.names = {f"input {i}": n for i, n in enumerate(arguments(forward, True))}
         self.not_checked: dict[str, str] = {}
         self.notes: list[str] = []

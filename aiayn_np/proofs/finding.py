@@ -12,6 +12,7 @@ import numpy as np
 
 GRADIENTS = {"grads", "gradients", "grad", "gradient", "dparams"}  # dicts, lists, or one array
 VALUES = {"value", "data", "val", "array"}  # of an object that holds an array and its gradient
+AFFIXES = ("d", "g", "grad", "grads", "gradient", "delta", "nabla", "dl", "dld")  # dL_dW
 SHORT = {"weight": "w", "weights": "w", "kernel": "w", "bias": "b", "biases": "b"}
 
 UPSTREAM = re.compile(  # dnext_c, dZ, d_h, g2, grad_w, h_grad, next_dc, top_diff_s, delta_c
@@ -49,7 +50,8 @@ def children(node: Any) -> Iterable[tuple[Any, Any]]:
         return list(enumerate(node))
     if isinstance(node, (type, ModuleType, FunctionType)):
         return []
-    return list((node if isinstance(node, dict) else getattr(node, "__dict__", {})).items())
+    slots = {n: getattr(node, n) for n in getattr(node, "__slots__", ()) if hasattr(node, n)}
+    return list((node if isinstance(node, dict) else slots | getattr(node, "__dict__", {})).items())
 
 
 def arrays_in(node: Any, path: tuple = (), above: tuple = ()) -> Iterator[tuple[tuple, Any]]:
@@ -67,8 +69,8 @@ def is_gradient(name: Any, of: Any) -> bool:
     name, of = (str(n).lower().replace("_", "") for n in (name, of))
     if of in VALUES and name in GRADIENTS:
         return True
-    return any(name in (f"d{n}", f"g{n}", f"grad{n}", f"{n}grad", f"gradient{n}", f"{n}gradient")
-               for n in (of, SHORT.get(of, of)))
+    rests = {rest for a in AFFIXES for rest in (name.removeprefix(a), name.removesuffix(a))}
+    return SHORT.get(of, of) in {SHORT.get(rest, rest) for rest in rests - {name}}
 
 
 def upstream(name: str) -> bool:

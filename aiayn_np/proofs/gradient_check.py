@@ -40,10 +40,9 @@ NOT_ANALYTIC = ", the forward is not analytic"
 IN_FLOAT32 = ", the forward computes in float32"
 IN_FLOAT16 = ", the forward computes in float16"
 NOTES = {
-    IN_FLOAT32: "The forward computes in float32, whatever it is given. Numeric is the central"
-    " difference,\nwhich sees errors of 1e-2 there, and no smaller ones.",
-    IN_FLOAT16: "The forward computes in float16, whatever it is given. Numeric is the central"
-    " difference,\nwhich sees errors of 1e-1 there, and no smaller ones.",
+    **{why: f"The forward computes in {why[-7:]}, whatever it is given. Numeric is the central"
+       f" difference,\nwhich sees errors of {size} there, and no smaller ones."
+       for why, size in ((IN_FLOAT32, "1e-2"), (IN_FLOAT16, "1e-1"))},
     NOT_COMPLEX: "The forward takes no complex numbers. Numeric is the central difference, which"
     " sees errors of 1e-7.",
     NOT_ANALYTIC: "The forward is not analytic. Numeric is the central difference, which sees"
@@ -157,7 +156,7 @@ class GradientReport:
 
     @property
     def worst(self) -> Row:
-        """The row with the largest error, among the wrong ones if there are any."""
+        """Return the row with the largest error, among the wrong ones if there are any."""
         single = [row for row in self.rows if row.tensor != ALL]
         return max(single, key=lambda row: (row.wrong, np.nan_to_num(row.error, nan=np.inf)))
 
@@ -317,7 +316,7 @@ class Proof:
         return None if np.isnan(other.y).any() else other
 
     def run(self, shift: dict, dtype: type = float) -> tuple[Any, Any]:
-        """(y, cache) of the forward with tensors[name] + shift[name] for the names in `shift`."""
+        """Return (y, cache) of forward with tensors[name] + shift[name] for names in `shift`."""
         values = {n: x.astype(dtype) + shift.get(n, 0) for n, x in self.tensors.items()}
         arrays = [values.get(f"input {i}", x) for i, x in enumerate(self.inputs)]
         for name, parameter in self.parameters.items():
@@ -357,12 +356,12 @@ class Proof:
         return rows
 
     def directions(self) -> dict[str, np.ndarray]:
-        """A random direction for each tensor; an input of -inf, as from a mask, is not moved."""
+        """Return a random direction for each tensor; a -inf, as in a mask, is not moved."""
         draw = self.rng.standard_normal
         return {name: draw(x.shape) * np.isfinite(x) for name, x in self.tensors.items()}
 
     def gradients(self) -> tuple[dict[str, np.ndarray], list[Row]]:
-        """({tensor: gradient}, rows that say why the gradients cannot be compared)."""
+        """Return ({tensor: gradient}, rows that say why the gradients cannot be compared)."""
         returned = self.backward()
         names = [f"input {i}" for i in self.moving]
         if len(returned) == len(self.inputs):                          # with a None for ids
@@ -448,8 +447,7 @@ class Proof:
     def precision_along(self, directions: dict, exact: float) -> Precision:
         """Return the precision of forward along a direction; complex numbers are never narrow."""
         char = np.asarray(self.y).dtype.char
-        if char not in ROUNDED and (
-                np.isfinite(exact) or not self.rounds(directions, 1e-9, DOUBLE)):
+        if char not in ROUNDED and not (np.isnan(exact) and self.rounds(directions, 1e-9, DOUBLE)):
             return DOUBLE
         return HALF if char == "e" or self.rounds(directions, 1e-5, SINGLE) else SINGLE
 
@@ -503,7 +501,7 @@ class Proof:
                 yield Slope(value, noise, doubt if np.isfinite(value) else np.inf, h, scale)
 
     def complex_step(self, directions: dict) -> float:
-        """<u, Im F(x + i h v) / h>, or nan where the forward takes no complex numbers."""
+        """Return <u, Im F(x + i h v) / h>, or nan where the forward takes no complex numbers."""
         shift = {n: 1j * COMPLEX_STEP * v for n, v in directions.items()}
         try:
             with warnings.catch_warnings():
@@ -562,6 +560,6 @@ def decided(name: str, analytic: float, exact: float, slopes: list[Slope], preci
     near = [s for s in slopes if s.confirms(analytic, limit, 1e-3 if s is best else limit)]
     slope = min(near, key=lambda s: s.error(analytic), default=best)
     verdict = "ok" if near else "WRONG" if best.refutes(analytic, limit) else "undecided"
-    why = NOT_COMPLEX if np.isnan(exact) else NOT_ANALYTIC
     return Row(name, analytic, slope.value, best.value, slope.error(analytic),
-               verdict + (precision.why or why), slope.step)
+               verdict + (precision.why or (NOT_COMPLEX if np.isnan(exact) else NOT_ANALYTIC)),
+               slope.step)

@@ -32,7 +32,7 @@ def randomise(layer: M, rng: np.random.Generator | int = 0) -> M:
 
 
 def input_names(layer, *choices):
-    """The tuple of names among `choices` that has as many names as forward has required inputs."""
+    """Return the tuple among `choices` that has as many names as forward has required inputs."""
     given = arguments(layer.forward)
     for names in choices:
         if len(names) == len(given):
@@ -42,7 +42,7 @@ def input_names(layer, *choices):
 
 
 def find(node, name, default=None):
-    """An attribute of a model, or of the first layer inside it that has one."""
+    """Return an attribute of a model, or of the first layer inside it that has one."""
     nodes: list = [node]
     seen: list = []
     while nodes:
@@ -57,7 +57,7 @@ def find(node, name, default=None):
 
 
 def dtype_of(layer):
-    """The dtype of a layer's first Parameter; float64 for a layer without."""
+    """Return the dtype of a layer's first Parameter; float64 for a layer without."""
     parameters = layer.named_parameters() if hasattr(layer, "named_parameters") else ()
     return next((p.value.dtype for _, p in parameters), np.dtype(float))
 
@@ -72,7 +72,7 @@ def vocabulary(model):
 
 
 def output(layer, *arrays, **options):
-    """The y of one forward; it must be a finite array of floats."""
+    """Return the y of one forward; it must be a finite array of floats."""
     returned = layer.forward(*arrays, **options)
     y = returned[0] if isinstance(returned, tuple) and len(returned) == 2 else None
     if not isinstance(y, np.ndarray) or y.dtype.char not in TOLERANCE:
@@ -85,7 +85,7 @@ def output(layer, *arrays, **options):
 
 
 def steady_output(layer, *arrays):
-    """The y of two forwards with the same input; they must not differ."""
+    """Return the y of two forwards with the same input; they must not differ."""
     y, again = output(layer, *arrays), output(layer, *arrays)
     if not np.array_equal(y, again):
         raise ValueError("forward must repeat itself, got two results from one input: is there"
@@ -94,7 +94,7 @@ def steady_output(layer, *arrays):
 
 
 def must_agree(got, want, what, row=0):
-    """The largest difference, relative to the largest number; AssertionError if it is too large."""
+    """Return the largest difference, relative to the largest number; raise if it is too large."""
     if got.shape != want.shape:
         raise AssertionError(f"the output's shape {what}: {got.shape}, must be {want.shape}")
     difference = np.abs(got - want)
@@ -110,7 +110,7 @@ def must_agree(got, want, what, row=0):
 
 
 def matrices(mha):
-    """({"Q": W, ...}, {"Q": b, ...}, h) of a multi-head attention; zeros for a bias of None."""
+    """Return ({"Q": W, ...}, {"Q": b, ...}, h) of a multi-head attention; no bias is zeros."""
     W, b, h = {}, {}, mha.h
     for name in "QKVO":
         linear = getattr(mha, f"linear_{name}")

@@ -209,7 +209,7 @@ def assert_heads_equal_loop(mha: Any, *, seed: int = 0) -> float:
 
 
 def heads_by_loop(mha, x_Q, x_K, x_V, allowed, scale):
-    """sum_i softmax(Q_i K_i^T / scale) V_i W_i^O, where i is the head and W_i^O its rows of W^O."""
+    """Return sum_i softmax(Q_i K_i^T / scale) V_i W_i^O, with the rows W_i^O of W^O."""
     W, b, h = matrices(mha)
     y = b["O"]
     for i in range(h):

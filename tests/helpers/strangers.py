@@ -1,7 +1,7 @@
-"""Layers of strangers on large and small numbers, on kinks, and in narrow types.
+"""Layers of strangers: on numbers of every size, on kinks, in narrow types, in other styles.
 
-Each entry of NUMBERS is a function `make(rng, k)` that returns (layer, inputs). Some gradient is
-multiplied by k: 1 in the right layer.
+Each entry of NUMBERS and STRANGERS is a function `make(rng, k)` that returns (layer, inputs).
+Some gradient is multiplied by k: 1 in the right layer.
 """
 
 import numpy as np
@@ -154,3 +154,90 @@ NUMBERS = {
     "tanh in float32": of(SingleTanh, normal), "float16": of(HalfTanh, normal),
     "float16 inside": of(HalfInside, normal),
 }
+
+
+# where the weights are, and how backward is called
+
+
+def softmax(z):
+    e = np.exp(z - z.max(axis=-1, keepdims=True))
+    return e / e.sum(axis=-1, keepdims=True)
+
+
+class Affine:
+    """The layer that the classes below vary: W in self, its gradient in dW."""
+
+    def __init__(self, rng, k):
+        self.W, self.k = rng.standard_normal((4, 4)), k
+
+    def forward(self, x):
+        self.x = x
+        return x @ self.W
+
+    def backward(self, dout):
+        self.dW = self.k * self.x.T @ dout
+        return dout @ self.W.T
+
+
+class InSlots:
+    __slots__ = ("W", "dW", "k", "x")
+    __init__, forward, backward = Affine.__init__, Affine.forward, Affine.backward
+
+
+def named(value, gradient):
+    """A layer whose gradient has a certain name."""
+    class Layer:
+        def __init__(self, rng, k):
+            setattr(self, value, rng.standard_normal((4, 3)))
+            self.k = k
+
+        def forward(self, x):
+            self.x = x
+            return x @ getattr(self, value)
+
+        def backward(self, dout):
+            setattr(self, gradient, self.k * self.x.T @ dout)
+            return dout @ getattr(self, value).T
+
+    return of(Layer, normal)
+
+
+NAMES = [("weight", "delta_weight"), ("W", "weights_grad"), ("weight", "nabla_weight"),
+         ("weight", "weight_d"), ("weights", "delta_w"), ("W", "dL_dW"), ("kernel", "grad_weights")]
+
+
+class SoftmaxWithLoss:
+    """Deep Learning from Scratch: dout=1 has a default, and is not used."""
+
+    def __init__(self, rng, k):
+        self.W, self.k, self.t = rng.standard_normal((4, 4)), k, np.array([1, 0, 2, 1, 3])
+
+    def forward(self, x):
+        self.x, self.p = x, softmax(x @ self.W)
+        return -np.log(self.p[np.arange(5), self.t]).mean()
+
+    def backward(self, dout=1):
+        g = (self.p - np.eye(4)[self.t]) / 5
+        self.dW = self.k * self.x.T @ g
+        return g @ self.W.T
+
+
+class AlphaStep(Affine):
+    def backward(self, d, alpha):
+        dx = d @ self.W.T
+        self.W -= alpha * self.k * self.x.T @ d
+        return dx
+
+
+class LeakyReLU(Affine):
+    def forward(self, x, alpha=0.1):
+        self.x = x
+        return np.where(x > 0, x, alpha * x)
+
+    def backward(self, d, alpha):
+        return np.where(self.x > 0, d, alpha * self.k * d)
+
+
+STRANGERS = {cls.__name__: of(cls, normal) for cls in (
+    InSlots, SoftmaxWithLoss, AlphaStep, LeakyReLU)} | {
+    f"{g} of {w}": named(w, g) for w, g in NAMES}

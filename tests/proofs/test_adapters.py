@@ -10,7 +10,7 @@ from habits import FAULTS, HABITS, TENSORS, Dense
 from pytorch import one_thread, pytorch
 
 from aiayn_np import Linear
-from aiayn_np.proofs.adapters import as_layer
+from aiayn_np.proofs.adapters import adapted, as_layer
 from aiayn_np.proofs.gradient_check import ALL, check_gradients, checks_of
 
 torch_alone = pytest.fixture(one_thread)
@@ -198,7 +198,7 @@ def test_the_layer_and_numpys_generator_are_left_as_they_were(rng):
 
 def test_a_layer_in_the_form_of_the_package_is_returned_as_it_is(rng):
     layer = Linear(3, 4, rng=rng)
-    assert as_layer(layer, rng.standard_normal((2, 3))) is layer
+    assert adapted(layer, rng.standard_normal((2, 3))) is layer
 
 
 RIGHT, INPUTS = HABITS["kept_input"](np.random.default_rng(0), "")
@@ -524,3 +524,9 @@ def test_all_outputs_of_a_module_of_pytorch_are_compared(rng):
         assert report, report
         assert report.worst.error < 1e-7                               # so it is in float64
         assert not check_gradients(cut(4, 2), *inputs)
+
+
+def test_too_many_gradients_are_told_what_to_do(rng):
+    with pytest.raises(TypeError, match=r"a gradient for each of 1 inputs, got 2; say what is"):
+        check_gradients((np.square, lambda dout, x: (2 * x * dout, dout * 1)),
+                        rng.standard_normal(3))

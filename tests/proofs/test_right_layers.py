@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from neighbours import NEIGHBOURS
-from strangers import NUMBERS
+from strangers import NUMBERS, STRANGERS
 
 from aiayn_np.proofs.gradient_check import check_gradients
 
@@ -165,6 +165,26 @@ def test_numbers_of_every_size_are_judged_rightly_for_100_seeds(name):
     for seed in range(100):
         for k in (1, 1.1, -1) if "float16" in name else (1, 1.01, 1.1, -1):
             layer, inputs = NUMBERS[name](np.random.default_rng(seed), k)
+            if bool(check_gradients(layer, *inputs, seed=seed)) is not (k == 1):
+                wrong.append((seed, k))
+    assert wrong == []
+
+
+@pytest.mark.parametrize("k", [1, 1.01, -1])
+@pytest.mark.parametrize("name", STRANGERS)
+def test_layers_in_foreign_styles_are_judged_rightly(name, k, seed):
+    layer, inputs = STRANGERS[name](np.random.default_rng(seed), k)
+    report = check_gradients(layer, *inputs, seed=seed)
+    assert bool(report) is (k == 1), report
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", STRANGERS)
+def test_layers_in_foreign_styles_are_judged_rightly_for_100_seeds(name):
+    wrong = []
+    for seed in range(100):
+        for k in (1, 1.01, 1.1, -1):
+            layer, inputs = STRANGERS[name](np.random.default_rng(seed), k)
             if bool(check_gradients(layer, *inputs, seed=seed)) is not (k == 1):
                 wrong.append((seed, k))
     assert wrong == []
