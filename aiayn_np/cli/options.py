@@ -108,7 +108,7 @@ def add_pair_options(parser):
 
 
 def add_group(parser, title, options, defaults):
-    """Add options as a group of the help.
+    """Add options as a group of the help; return the group.
 
     options : {flag: (type or choices, help)}     defaults : {name: value}; else a preset has it
     """
@@ -117,6 +117,7 @@ def add_group(parser, title, options, defaults):
         name = flag[2:].replace("-", "_")
         group.add_argument(flag, help=default(what, defaults.get(name, "the preset's")),
                            **({"choices": kind} if isinstance(kind, list) else {"type": kind}))
+    return group
 
 
 def add_variants(parser, names):
@@ -128,13 +129,12 @@ def add_variants(parser, names):
 
 def add_rare(parser, defaults):
     """Add the options that are rarely needed."""
-    add_group(parser, "rarely needed", RARE, defaults)
-    parser.add_argument("--seed", type=int, help=default("of weights, batches and dropout", 0))
-    parser.add_argument("--float64", action="store_const", const="float64",
-                        help=default("double precision", "float32"))
-    parser.add_argument("--threads", type=int, help="of BLAS; OPENBLAS_NUM_THREADS, where it is"
-                        " set, is the limit (default: that limit, else 1); more pay on a quiet"
-                        " machine")
+    rare = add_group(parser, "rarely needed", RARE, defaults)
+    rare.add_argument("--seed", type=int, help=default("of weights, batches and dropout", 0))
+    rare.add_argument("--float64", action="store_const", const="float64",
+                      help=default("double precision", "float32"))
+    rare.add_argument("--threads", type=int, help="of BLAS; OPENBLAS_NUM_THREADS, where it is set,"
+                      " is the limit (default: that limit, else 1); more pay on a quiet machine")
 
 
 def default(what, value):
@@ -173,8 +173,6 @@ def new_pair_run(folder, args, given):
     from ..runs.start import start_pairs
 
     files = {name: given.pop(name, None) for name in FILES}
-    if "vocab_size" in given:
-        given["vocabulary"] = given.pop("vocab_size")
     return start_pairs(folder, files, **described(given))
 
 

@@ -92,7 +92,7 @@ def start_pairs(folder: str | Path, files: dict, *, preset: str = "small",
     config = config_of(PairTraining.name, PAIRS | PRESETS[preset], **options)
     o = config["train"]
     check_tokenizer(o["tokenize"])
-    size = o.pop("vocabulary")
+    size = o.pop("vocab_size")
     check_fits(config, size, 0)
     config["model"]["max_len"] = max(POSITIONS, o["max_length"])
     corpus = Corpus.read(files, config["seed"])

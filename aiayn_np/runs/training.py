@@ -24,7 +24,7 @@ from .estimates import large, training_bytes
 
 VOCABULARY = "vocabulary.model"
 SIZES = dict(N=int, d_model=int, d_ff=int, h=int, P_drop=float)  # of a model
-COUNTS = {"steps", "batch_size", "tokens", "symbols", "max_length", "vocabulary", "warmup_steps",
+COUNTS = {"steps", "batch_size", "tokens", "symbols", "max_length", "vocab_size", "warmup_steps",
           "accumulate", "bleu_every", "average_every", "validate_every", "N", "d_model", "d_ff"}
 
 

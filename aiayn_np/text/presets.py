@@ -13,18 +13,18 @@ PAIRS: dict[str, Any] = dict(  # of a training on sentence pairs; a preset has t
     normalization="identity", character_coverage=1.0)
 
 PRESETS: dict[str, dict] = {
-    # vocabulary: pieces; tokens: positions of a batch on each side; others as in Table 3
-    "tiny": dict(vocabulary=2000, N=2, d_model=128, d_ff=512, h=4, P_drop=0.1, tokens=1500,
+    # vocab_size: pieces; tokens: positions of a batch on each side; others as in Table 3
+    "tiny": dict(vocab_size=2000, N=2, d_model=128, d_ff=512, h=4, P_drop=0.1, tokens=1500,
                  warmup_steps=400, rate_scale=0.5, epochs=10),
-    "small": dict(vocabulary=4000, N=3, d_model=256, d_ff=512, h=4, P_drop=0.1, tokens=1500,
+    "small": dict(vocab_size=4000, N=3, d_model=256, d_ff=512, h=4, P_drop=0.1, tokens=1500,
                   warmup_steps=1000, rate_scale=0.7, epochs=12),
-    "medium": dict(vocabulary=8000, N=4, d_model=384, d_ff=1536, h=6, P_drop=0.1, tokens=3000,
+    "medium": dict(vocab_size=8000, N=4, d_model=384, d_ff=1536, h=6, P_drop=0.1, tokens=3000,
                    warmup_steps=2000, rate_scale=0.7, epochs=15),
-    "base": dict(vocabulary=37000, N=6, d_model=512, d_ff=2048, h=8, P_drop=0.1, tokens=25000,
+    "base": dict(vocab_size=37000, N=6, d_model=512, d_ff=2048, h=8, P_drop=0.1, tokens=25000,
                  warmup_steps=4000, rate_scale=1.0, epochs=20),
     # for the corpora that come with the library, number_words.py and chinese_phrases.py
-    "numbers": dict(vocabulary=200, N=1, d_model=64, d_ff=256, h=4, P_drop=0.1, tokens=1000,
+    "numbers": dict(vocab_size=200, N=1, d_model=64, d_ff=256, h=4, P_drop=0.1, tokens=1000,
                     warmup_steps=150, rate_scale=0.3, epochs=10),
-    "phrases": dict(vocabulary=300, N=1, d_model=64, d_ff=256, h=4, P_drop=0.1, tokens=1000,
+    "phrases": dict(vocab_size=300, N=1, d_model=64, d_ff=256, h=4, P_drop=0.1, tokens=1000,
                     warmup_steps=150, rate_scale=0.3, epochs=16),
 }

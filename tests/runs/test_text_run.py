@@ -251,7 +251,7 @@ def test_a_training_that_needs_much_of_the_memory_says_so(no_pictures, tmp_path,
 def test_the_parameter_formula_counts_the_model(tmp_path):
     source, target = write(tmp_path, sentences(60))
     sizes = dict(N=2, d_model=12, d_ff=20, h=3)
-    run, _ = start_pairs(tmp_path / "r", dict(source=source, target=target), vocabulary=60, **sizes)
+    run, _ = start_pairs(tmp_path / "r", dict(source=source, target=target), vocab_size=60, **sizes)
     count = sum(p.value.size for p in run.model.parameters())
     assert estimates.parameter_count(60, **sizes) == count
     assert estimates.training_bytes(60, 0, **sizes) == 4 * estimates.COPIES * count
@@ -263,7 +263,7 @@ def test_the_parameter_formula_counts_the_model(tmp_path):
 
 def test_states_are_kept_for_averaging_as_far_apart_as_the_run_says(tmp_path):
     source, target = write(tmp_path, sentences(60))
-    run, _ = start_pairs(tmp_path / "r", dict(source=source, target=target), vocabulary=60,
+    run, _ = start_pairs(tmp_path / "r", dict(source=source, target=target), vocab_size=60,
                          d_model=8, d_ff=8, h=2, N=1, tokens=50, epochs=100)
     assert run.config["train"]["average_every"] == 100 * run.training.batches.per_epoch // 70
     run.config["train"]["average_every"] = 3
@@ -320,7 +320,7 @@ def test_pictures_are_drawn_by_training_and_by_attend(tmp_path, capsys):
 def test_it_learns_to_translate_numbers(tmp_path):
     source, target = write(tmp_path, sentences(3000))
     files = dict(source=source, target=target)
-    run, _ = start_pairs(tmp_path / "r", files, preset="tiny", vocabulary=60, d_model=64, d_ff=128,
+    run, _ = start_pairs(tmp_path / "r", files, preset="tiny", vocab_size=60, d_model=64, d_ff=128,
                          N=1, tokens=500, warmup_steps=100, rate_scale=0.5, epochs=12)
     run.history = list(run.training.run())
     assert run.history[-1].bleu > 90

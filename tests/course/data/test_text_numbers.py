@@ -99,7 +99,7 @@ def test_round_numbers_are_as_frequent_as_others():
 def test_with_the_presets_vocabulary_a_german_word_is_a_token():
     training, _, test = number_words()
     lines = [line for pair in training for line in pair]
-    vocabulary = Vocabulary.train(lines, PRESETS["numbers"]["vocabulary"])
+    vocabulary = Vocabulary.train(lines, PRESETS["numbers"]["vocab_size"])
     for (german, _), ids in zip(test, vocabulary.encode([german for german, _ in test])):
         assert vocabulary.pieces(ids[:-1]) == ["_" + word for word in german.split()]
 
