@@ -77,7 +77,7 @@ def assert_close(folder, other, tolerance):
                                                 for f in (folder, other))
     assert header["rng"] == other_header["rng"]
     assert header["step"] == other_header["step"]
-    for name in others:
+    for name in others.keys() - {"history/seconds"}:
         np.testing.assert_allclose(arrays[name], others[name], rtol=0, atol=tolerance)
     runs = [open_run(f) for f in (folder, other)]
     a, b = ([p.loss for p in run.history] for run in runs)
