@@ -151,7 +151,7 @@ def test_a_training_that_is_killed_resumes_to_the_same_run_as_one_that_is_not(
     (header, arrays), (want_header, want) = (
         read_checkpoint(f / "model.npz") for f in (out, whole))
     assert header == want_header
-    for name in want:
+    for name in want.keys() - {"history/seconds"}:
         np.testing.assert_array_equal(arrays[name], want[name])
 
 
