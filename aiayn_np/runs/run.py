@@ -59,12 +59,12 @@ class Run:
 
     @property
     def solved(self) -> bool:
-        """Whether the last validation was perfect, so that training ends."""
+        """Tell whether the last validation was perfect, so that training ends."""
         return bool(self.history) and self.history[-1].solved
 
     @property
     def ended(self) -> bool:
-        """Whether no step is left to take."""
+        """Tell whether no step is left to take."""
         return self.solved or self.optimizer.t >= self.training.steps
 
     def pipeline(self) -> Any:
