@@ -1,10 +1,10 @@
 """Runs that must have ended alike, and runs without pictures or with blank ones."""
 
-import json
 from pathlib import Path
 
 import numpy as np
 
+from aiayn_np.runs.checkpoint import header_of, opened, parts_of
 from aiayn_np.runs.open import open_run
 from aiayn_np.runs.run import Run
 
@@ -12,10 +12,12 @@ TINY = ["--N", "1", "--d-model", "8", "--d-ff", "8", "--h", "2", "--batch-size",
 
 
 def read_checkpoint(path):
-    """(header, {name: array}) of a checkpoint file, without any check."""
-    with np.load(path) as file:
-        arrays = dict(file)
-    return json.loads(arrays.pop("header").tobytes()), arrays
+    """(header, {name: array}) of a checkpoint file, read as the package reads it."""
+    with opened(path) as file:
+        header = header_of(file, path)
+        parts = parts_of(file, path, header)
+    return header, {f"{part}/{name}": array for part, arrays in parts.items()
+                    for name, array in arrays.items()}
 
 
 def assert_same_run(folder, other):
