@@ -57,7 +57,7 @@ class Exercise:
     objects: list[str] = field(default_factory=list)
 
     @property
-    def stem(self):
+    def stem(self) -> str:
         """Return the name of its file without an ending, such as 02_layer_norm."""
         return f"{self.number:02}_{re.sub(r'[^a-z]+', '_', self.name)}"
 
