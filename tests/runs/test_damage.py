@@ -110,6 +110,7 @@ def test_a_damaged_header_is_told_in_one_line_that_names_the_file(runs, kind, tm
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("default::RuntimeWarning")                 # a note, of a rate of 1e30
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_command_says_a_damaged_header_in_words_of_python(
     runs, kind, tmp_path, capsys, no_pictures, monkeypatch
