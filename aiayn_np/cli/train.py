@@ -83,7 +83,8 @@ def shared_run(args, ranks):
         note(str(ranks))
     if ranks.rank == 0:
         folder = args.out or Path("runs") / args.task
-        run, notes = (resumed_run if args.resume else new_run)(folder, args)
+        begins = not args.resume or saved_nothing(folder)
+        run, notes = (new_run if begins else resumed_run)(folder, args)
         for line in notes:
             note(line)
         for part in parts_in(run.folder):                              # of a run that was killed
@@ -98,7 +99,7 @@ def new_run(folder, args):
 
     Without --out the next free folder is taken. If the run cannot begin, nothing is left of it.
     """
-    free = args.out is None
+    free = args.out is None and not args.resume
     with contextlib.ExitStack() as stack:
         if free:
             stack.enter_context(made_folder(folder.parent))
@@ -106,13 +107,23 @@ def new_run(folder, args):
         if (folder / "model.npz").exists():
             raise UsageError(f"{folder} holds a run already: --resume to go on, another --out to"
                              " begin")
-        check_folder(folder, force=args.force)
+        if saved_nothing(folder):
+            note(f"{folder} holds a training that was killed before it saved anything: it begins"
+                 " again, with the options given here")
+        else:
+            check_folder(folder, force=args.force)
         stack.enter_context(made_folder(folder, own=free))
         make_writable(folder)
         run, notes = args.start(folder, args, given_options(args))
         check_files(run)
         run.save()
     return run, notes
+
+
+def saved_nothing(folder):
+    """Tell whether a folder holds only what a training left that was killed in its first save."""
+    parts = {*parts_in(folder)}
+    return bool(parts) and {*folder.iterdir()} <= parts | {folder / "vocabulary.model"}
 
 
 def free_folder(folder):

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from ..files import check_replaceable, parts_in
+from ..files import check_replaceable
 from .common import UsageError
 
 
@@ -80,10 +80,8 @@ def check_folder(folder: Path, *known: str, force: bool = False) -> None:
     """Refuse a filled folder in which nothing has a `known` name: UsageError.
 
     known : names or patterns of files that the command has written
-
-    What a killed command left unfinished fills no folder.
     """
-    filled = folder.exists() and {*folder.iterdir()} - {*parts_in(folder)}
+    filled = folder.exists() and any(folder.iterdir())
     if filled and not force and not any(any(folder.glob(name)) for name in known):
         raise UsageError(f"{folder} is there already, and holds something else: choose another"
                          " folder; --force writes into it")

@@ -70,20 +70,28 @@ def test_what_the_user_put_into_a_new_folder_stays_when_its_training_fails(
     assert (tmp_path / "empty").is_dir()
 
 
-def test_a_kill_in_the_first_save_keeps_no_command_out(tmp_path, capsys, no_pictures):
-    """The process ends before the first file takes its place."""
+@pytest.mark.parametrize(("task", "moved", "again"), [
+    ("copy", 0, []), ("copy", 0, ["--resume"]), ("words", 1, ["--resume"])])
+def test_a_kill_in_the_first_save_keeps_no_command_out(
+    task, moved, again, tmp_path, capsys, no_pictures
+):
+    """The process ends before the checkpoint takes its place, and words has a vocabulary then."""
     out, environment = tmp_path / "r", os.environ | {"PYTHONPATH": str(tmp_path)}
     (tmp_path / "sitecustomize.py").write_text(
-        "import os, signal\nos.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n")
-    command = ["train", "copy", *TINY, "--steps", "1", "--out", str(out)]
-    child = subprocess.run([sys.executable, "-m", "aiayn_course", *command], env=environment,
+        f"import os, signal\nleft, replace = [os.replace] * {moved}, os.replace\n"
+        "def end(*paths):\n"
+        "    left.pop()(*paths) if left else os.kill(os.getpid(), signal.SIGKILL)\n"
+        "os.replace = end\n")
+    (tmp_path / "t").write_text("".join(f"a small dog has {n} bones\n" for n in range(99)))
+    words = ["--text", str(tmp_path / "t"), "--vocab-size", "40", "--N", "1", "--d-model", "8"]
+    command = ["train", task, *(words if task == "words" else TINY), "--out", str(out), "--steps"]
+    child = subprocess.run([sys.executable, "-m", "aiayn_course", *command, "1"], env=environment,
                            capture_output=True)
     assert child.returncode == -signal.SIGKILL
-    assert [path.suffix for path in out.iterdir()] == [".part"]
-    assert main(["train", "copy", "--resume", "--out", str(out)]) == 2
-    assert "model.npz: No such file" in capsys.readouterr().err
-    assert main(["train", "copy", *TINY, "--steps", "2", "--out", str(out)]) == 0
-    assert sorted(os.listdir(out)) == ["history.csv", "metrics.json", "model.npz"]
+    assert sorted(path.suffix for path in out.iterdir()) == [".model", ".part"][1 - moved:]
+    assert main([*command, "2", *again]) == 0
+    assert "was killed before it saved anything: it begins again" in capsys.readouterr().err
+    assert not any(out.glob(".*.part"))
 
 
 @pytest.mark.parametrize("name", ["loss.png", "attention_cross.png", "metrics.json"])
