@@ -3,7 +3,6 @@
 Public names, by the file that defines them:
 
     adapters        as_layer
-    described       Described
     derivation      DerivationReport, check_derivation
     gradient_check  GradientReport, Proof, check_gradients, checks_of
     probing         randomise

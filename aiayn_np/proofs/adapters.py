@@ -2,11 +2,11 @@
 
 Public code writes layers in many ways: as two functions, with the input kept in `self`, with
 gradients in `dW` or in a dict, with a learning rate in `backward`, in PyTorch. Each call works on a
-new copy of the layer, so nothing is left over from the last call. To change a parameter, the
-adapter puts another array in its place, wherever the copy holds it.
+new copy of the layer, so nothing is left over from the last call. Arrays that no copy holds, those
+of a class, a closure or a global, are written in place for the call, and are as before after it.
 
-An array is a parameter if backward leaves a gradient for it, under one of the usual names. A result
-of forward is an output, and not a cache, if an argument of backward is by its name its gradient.
+An array is a parameter if backward leaves a gradient for it, under one of the usual names. WAYS are
+the ways to call a backward; that one is believed under which the gradients are right.
 """
 
 import contextlib
@@ -15,14 +15,15 @@ import inspect
 import itertools
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from ..module import Module, Parameter
-from .described import Described, joined, parted
 from .finding import (
     STATE,
+    TARGET,
     arguments,
     arrays_in,
     children,
@@ -30,19 +31,55 @@ from .finding import (
     gradient_paths,
     is_gradient,
     names_returned,
+    read_outside,
     upstream,
 )
 
 RATES = {"lr", "learning_rate", "eta", "rate", "step_size", "alpha"}  # of a backward that steps
 OUTPUTS = ("output", "out", "y")  # where a forward that returns nothing leaves its result
 INPUTS = ("inputs", "input", "x")  # a backward that returns nothing leaves their gradient
+WAYS = {  # what backward gets
+    "one": "1, since it does not use the gradient of a loss",
+    "inputs": "the inputs, to give the gradient of a loss",
+    "names": "the gradients of the outputs where its arguments are named like gradients",
+    "order": "the gradients of the outputs first",
+    "tuple": "one tuple of the gradients of all outputs",
+}
 WRAP = ("; say what is what by as_layer(forward=, backward=, parameters=, gradients=), or two"
         " functions around it are checked: check_gradients((lambda x: (y, cache),"
         " lambda grad_y, cache: grad_x), x)")
 
 
+class Context:
+    """The `ctx` of static functions: it keeps what forward saves for backward."""
+
+    def save_for_backward(self, *arrays: Any) -> None:
+        self.saved_values = self.saved_tensors = arrays
+
+
+@dataclass
+class Layer:
+    """A layer in its parts. Without backward, forward returns (loss, gradients).
+
+    Where `parameters` is a dict, the layer was described, and no parameter is guessed.
+    """
+
+    forward: Callable
+    backward: Any
+    parameters: dict | None = None
+    gradients: dict | Callable = field(default_factory=dict)
+    names: Any = None
+    title: str = ""
+
+    def __post_init__(self) -> None:
+        owner = getattr(self.forward, "__self__", self.forward)
+        self.title = self.title or getattr(owner, "__name__", type(owner).__name__)
+        if self.names is None:
+            self.names = arguments(self.forward, with_defaults=True)
+
+
 def as_layer(*, forward: Callable, backward: Callable | None = None,
-             parameters: dict | None = None, gradients: dict | Callable | None = None) -> Described:
+             parameters: dict | None = None, gradients: dict | Callable | None = None) -> Layer:
     """Say which part of a layer is what; return a layer for ``check_gradients``.
 
     Parameters
@@ -53,34 +90,55 @@ def as_layer(*, forward: Callable, backward: Callable | None = None,
     parameters : {name: array}, the arrays that forward reads; they are as before after each call
     gradients : {name: array} as backward leaves it, or a function that returns it
     """
-    if not (callable(forward) and callable(backward)):
-        name, part = ("backward", backward) if callable(forward) else ("forward", forward)
-        raise TypeError(f"{name} must be a function, got {part!r:.60}")
-    return Described(forward, backward, parameters or {}, {} if gradients is None else gradients)
+    for name, part in (("forward", forward), ("backward", backward)):
+        if not callable(part):
+            raise TypeError(f"{name} must be a function, got {part!r:.60}")
+    return Layer(forward, backward, parameters or {}, {} if gradients is None else gradients)
 
 
-def adapted(layer: Any, *inputs: Any, **options: Any) -> Any:
-    """Return `layer` in the form that the gradient check calls, or as it is if it has this form.
+def adapted(layer: Any, *inputs: Any, **options: Any) -> list:
+    """Return `layer` in the forms that the gradient check calls: one for each way that works.
 
     A TypeError is raised for an object without backward, or a backward of unknown arguments.
     """
+    parts = parts_of(layer)
+    if parts is None:
+        return [layer]
+    if "ctx" in parts.names[:1] or "context" in parts.names[:1]:
+        inputs = (Context(), *inputs)
+    found, errors = [], []
+    for way in WAYS if parts.parameters is None else ("described",):
+        try:
+            adapter = Adapter(parts, inputs, options, way)
+        except Exception as error:                                     # of code that is not ours
+            errors.append(error)
+        else:
+            found += [adapter] if adapter.applies else []
+        if found and way in ("one", "inputs"):
+            break
+    if found:
+        return found
+    raise TypeError(f"{errors[0]}{'' if WRAP in str(errors[0]) else WRAP}") from errors[0]
+
+
+def parts_of(layer: Any) -> Layer | None:
+    """Return forward and backward of a layer; None if it has the form of this package."""
     torch = sys.modules.get("torch")                                   # else nothing is of PyTorch
     if torch and (isinstance(layer, torch.nn.Module) or (
             isinstance(layer, type) and issubclass(layer, torch.autograd.Function))):
-        return of_torch(layer, inputs, options)
-    if isinstance(layer, Described):
-        return layer.prepared(inputs, options)
-    if isinstance(layer, Module) or hasattr(layer, "named_parameters"):
+        return of_torch(layer)
+    if isinstance(layer, Layer):
         return layer
+    if isinstance(layer, Module) or hasattr(layer, "named_parameters"):
+        return None
     if isinstance(layer, (tuple, list)) and len(layer) == 2:
-        return Adapter(layer[0], layer[1], inputs, options)
+        return Layer(*layer)
     if inspect.isroutine(layer):
-        return Adapter(layer, None, inputs, options)
+        return Layer(layer, None)
     if not hasattr(layer, "backward"):
         raise TypeError(f"layer must have backward, got {layer!r:.60}{WRAP}")
-    if hasattr(layer, "forward") and "ctx" in arguments(layer.forward)[:1]:
-        return of_context(layer, inputs, options)
-    return Adapter(getattr(layer, "forward", layer), layer.backward, inputs, options)
+    named = layer if isinstance(layer, type) else type(layer)
+    return Layer(getattr(layer, "forward", layer), layer.backward, title=named.__name__)
 
 
 class Adapter:
@@ -92,137 +150,254 @@ class Adapter:
     notes : sentences on how the results were read
     """
 
-    def __init__(self, forward: Callable, backward: Callable | None, inputs: tuple,
-                 options: dict, names: list[str] | None = None) -> None:
-        if any(isinstance(x, tuple) for x in inputs):
-            raise TypeError(f"an input must be an array, a dict or a list, got a tuple{WRAP}")
-        owner = getattr(forward, "__self__", forward)
-        self.title = getattr(owner, "__name__", type(owner).__name__)
-        self.order = (names or arguments(forward, with_defaults=True))[: len(inputs)]
-        self.order += [f"input {i}" for i in range(len(self.order), len(inputs))]
-        given = dict(zip(self.order, inputs))
-        held = {name: x for name, x in given.items() if isinstance(x, (dict, list))}
+    def __init__(self, layer: Layer, inputs: tuple, options: dict, way: str) -> None:
+        self.layer, self.way, self.title, self.options = layer, way, layer.title, options
+        order = [*layer.names[: len(inputs)]]
+        self.order = order + [f"input {i}" for i in range(len(order), len(inputs))]
+        given = {n: np.array(x) if isinstance(x, list) and any(isinstance(i, float) for i in x)
+                 else x for n, x in zip(self.order, inputs)}
+        held = {n: x for n, x in given.items() if isinstance(x, (dict, list, tuple, Context))}
         self.inputs = [x for name, x in given.items() if name not in held]
-        free = [name for name in self.order if name not in held]
-        self.names = {f"input {i}": name for i, name in enumerate(free)}
+        self.names = {f"input {i}": name for i, name in enumerate(
+            name for name in self.order if name not in held)}
+        self.lists = any(not isinstance(x, Context) for x in held.values())
         self.state = np.random.get_state()                             # noqa: NPY002
-        self.root: dict = {"forward": forward, "backward": backward, **held}
-        self.arrays: dict[str, np.ndarray] = {}  # parameters as the root holds them
-        self.gradients: dict[str, tuple] = {}  # parameter -> path of its gradient
-        self.not_checked: dict[str, str] = {}
+        outside = layer.parameters
+        self.root: dict = {"": outside, **held}
+        if outside is None:
+            outside = read_outside(layer.forward, layer.backward)
+            self.root |= {"forward": layer.forward, "backward": layer.backward, "": outside}
+        self.kept = {id(x): x for x in outside.values()}
+        self.takes = 1  # outputs
+        self.arrays: dict[str, np.ndarray] = {}
+        self.gradients: dict[str, tuple] = {}  # the paths of those of each array
+        self.parameters: dict[str, Parameter] = {}
         self.notes: list[str] = []
-        self.readings: list[set] = [set()]  # numbers of inputs without a gradient, likeliest first
-        self.count = self.count_outputs(options)
-        self.find(options)
-        if not self.arrays:                                            # made by the first forward?
-            self.root = copy.deepcopy(self.root)
-            self.start(self.root, self.inputs, options)
-            del self.root["kept"]
-            self.find(options)
+        self.not_checked: dict[str, str] = {}
+        copied = dict(arrays_in(copy.deepcopy(self.root, dict(self.kept))))
+        self.shared = {id(x): x for path, x in arrays_in(self.root) if copied.get(path) is x
+                       and isinstance(x, np.ndarray) and x.flags.writeable}
+        with self.in_place():
+            self.applies = self.is_a_way()
+            if self.applies:
+                self.count_outputs()
+                self.find()
+            if self.applies and not self.arrays:                       # made by the first forward?
+                self.root = self.fresh()
+                self.start(self.root, self.inputs, options)
+                del self.root["kept"]
+                self.find()
         self.parameters = {n: Parameter(x.astype(float)) for n, x in self.arrays.items()}
 
-    def find(self, options: dict) -> None:
+    def __deepcopy__(self, memo: dict) -> "Adapter":
+        other = copy.copy(self)
+        other.parameters = {n: Parameter(p.value) for n, p in self.parameters.items()}
+        return other
+
+    def is_a_way(self) -> bool:
+        """Tell whether the layer may be called in this way, and note it if it is not usual."""
+        y, _ = self.start(self.fresh(), self.inputs, self.options)
+        if self.way in ("names", "described") or self.layer.backward is None:
+            return self.way in ("names", "described")
+        names = self.wanted()
+        self.notes += [f"Backward gets {WAYS[self.way]}."] if self.way != "order" else []
+        if self.way == "inputs":
+            return np.ndim(y) == 0 and bool(names) and set(names) <= set(self.order)
+        if self.way == "one":
+            return np.ndim(y) == 0 and not arguments(self.layer.backward) and bool(names) and (
+                self.effect(1.0) == self.effect(2.0))
+        return self.takes > 1 if self.way == "tuple" else self.leading() != names
+
+    def find(self) -> None:
         """Find the parameters, the paths of their gradients, and the arrays that have none."""
         self.not_checked = {name: "holds no floats" for name, x in zip(
             self.names.values(), self.inputs) if np.asarray(x).dtype.kind != "f"}
-        root, rng = copy.deepcopy(self.root), np.random.default_rng(0)
-        before = dict(arrays_in(root))
-        y, back = self.start(root, self.inputs, options)
-        stays = {path for path, x in arrays_in(root) if before.get(path) is x}
-        u = rng.standard_normal(np.shape(y)) if np.ndim(y) else 1.0
-        self.readings = self.read(back(u))
-        after = dict(arrays_in(root))
+        y, returned, after, stays = self.trial()
+        self.readings = self.read(returned)
         paths: dict[int, list] = {}                                    # of one array, maybe several
         for path, x in arrays_in(self.root):
             paths.setdefault(id(x), [x]).append(path)
         without = []
         for x, *same in paths.values():
-            found = [(dotted(path), g) for path in same if path in stays
-                     for g in gradient_paths(path, after)]
-            if found:
-                name, of_gradient = found[0]
-                self.arrays[name], self.gradients[name] = x, of_gradient
-            else:
-                without.append((x, same))
-        for x, same in without:
-            moved = copy.deepcopy(self.root, {id(x): x + 0.01 * rng.random(x.shape)})
-            other, back = self.start(moved, self.inputs, options)
-            back(u)
-            left = dict(arrays_in(moved)).get(same[0], 0)
-            of_last_call = np.array_equal(left, after.get(same[0], 0))
-            if set(self.gradients.values()).isdisjoint(same) and not of_last_call:
-                depends = not np.array_equal(other, y)
-                self.not_checked[dotted(same[0])] = "has no gradient, " + (
-                    "though the output depends on it" if depends
+            found = [(path, g[0]) for path in same if path in stays
+                     and (g := gradient_paths(path, after))]
+            if found and (id(x) not in self.shared or self.trial(x)[0] != y):
+                self.hold(x, found, after)
+            elif not found:
+                without.append((x, same[0]))
+        for x, path in without:
+            other, _, moved, _ = self.trial(x)
+            of_last_call = id(x) not in self.shared and np.array_equal(
+                moved.get(path, 0), after.get(path, 0))
+            if path not in self.places() and not of_last_call and (
+                    other != y or path[0] or self.way == "described"):
+                self.not_checked[dotted(path)] = "has no gradient, " + (
+                    "though the output depends on it" if other != y
                     else "and the output does not depend on it")
+        self.not_checked |= {
+            f"gradient {path[1]}": "goes with no array" for path in after if path[0] == "grads"
+            and path not in self.places() and not any(
+                path[1] == n or is_gradient(path[1], n) for n in self.names.values())}
+
+    def hold(self, x: np.ndarray, found: list, after: dict) -> None:
+        """Hold a parameter, and the paths of its gradient: one for each of its names that has one.
+
+        Names of one array may be uses of it, each with a gradient of its own: these are added.
+        """
+        name, distinct = dotted(found[0][0]), {after[g].tobytes(): g for _, g in found[::-1]}
+        self.arrays[name], self.gradients[name] = x, tuple(distinct.values())
+        if len(distinct) > 1:
+            names = " and ".join(dotted(path) for path, g in found if g in distinct.values())
+            self.notes.append(f"{names} are one array: the sum of their gradients was checked.")
+
+    def trial(self, x: Any = None) -> tuple[bytes, list, dict, set]:
+        """Call the layer, with one array moved a little if it is given.
+
+        Return the output, the gradients of inputs, all arrays, and the paths of those that stayed.
+        """
+        rng, other = np.random.default_rng(0), np.random.default_rng(1)
+        moved = {} if x is None else {id(x): x + 0.01 * other.random(x.shape)}
+        with self.in_place():
+            if x is not None and id(x) in self.shared:
+                x[...] = moved[id(x)]
+            root = copy.deepcopy(self.root, {**self.kept, **moved})
+            before = dict(arrays_in(root))
+            y, back = self.start(root, self.inputs, self.options)
+            stays = {path for path, x in arrays_in(root) if before.get(path) is x}
+            returned = back(rng.standard_normal(np.shape(y)) if np.ndim(y) else 1.0)
+            after = {path: np.array(g) for path, g in arrays_in(root)}
+        return np.array(y).tobytes(), returned, after, stays
+
+    def places(self) -> set:
+        """Return the paths at which backward leaves gradients."""
+        return {path for some in self.gradients.values() for path in some}
 
     def named_parameters(self) -> Iterator[tuple[str, Parameter]]:
         yield from self.parameters.items()
 
     def forward(self, *arrays: np.ndarray, **options: Any) -> tuple[Any, Any]:
-        root = self.fresh()
-        return self.start(root, arrays, options)[0], (arrays, options, root)
+        with self.in_place():
+            root = self.fresh()
+            return self.start(root, arrays, options)[0], (arrays, options, root)
 
     def backward(self, grad_y: Any, cache: Any) -> list:
         arrays, options, _ = cache
-        root = self.fresh()
-        gradients = self.start(root, arrays, options)[1](grad_y)
-        left = dict(arrays_in(root))
-        for name, p in self.parameters.items():
-            g = left.get(self.gradients[name], np.zeros_like(p.value))
-            if np.shape(g) == p.value.shape:                           # else the check reports it
-                g = np.add(p.grad, root["factor"] * g, dtype=np.result_type(g, np.float32))
-            p.grad = g
-        return gradients
+        with self.in_place():
+            root = self.fresh()
+            gradients = self.start(root, arrays, options)[1](grad_y)
+            left, factor = dict(arrays_in(root)), root["factor"]
+            for name, p in self.parameters.items():
+                g = sum(left[path] for path in self.gradients[name] if path in left)
+                g = np.zeros_like(p.value) if np.ndim(g) == 0 and np.ndim(p.value) else factor * g
+                p.grad = p.grad.astype(g.dtype) + g if np.shape(g) == p.value.shape else g
+        return [None if g is None else factor * g for g in gradients]
 
     def fresh(self) -> dict:
         """Return a copy of the root with the current parameters, and zeros for the gradients."""
-        paths = set(self.gradients.values())
-        memo: dict = {id(x): np.zeros_like(x) for path, x in arrays_in(self.root) if path in paths}
-        memo |= {id(x): np.array(self.parameters[n].value) for n, x in self.arrays.items()}
-        return copy.deepcopy(self.root, memo)
+        memo: dict = {id(x): np.zeros_like(x) for path, x in arrays_in(self.root)
+                      if path in self.places()}
+        memo |= {id(self.arrays[n]): np.array(p.value) for n, p in self.parameters.items()}
+        return copy.deepcopy(self.root, memo | self.kept | self.shared)
+
+    @contextlib.contextmanager
+    def in_place(self) -> Iterator[None]:
+        """Write the parameters into arrays that no copy holds, and zeros into their gradients."""
+        before = [(x, x.copy()) for x in self.shared.values()]
+        try:
+            for path, x in arrays_in(self.root) if self.shared else ():
+                if path in self.places() and id(x) in self.shared:
+                    x[...] = 0
+            for name, p in self.parameters.items():
+                if id(self.arrays[name]) in self.shared:
+                    if np.any(np.imag(p.value)):
+                        raise TypeError("arrays that are written in place hold no complex numbers")
+                    self.arrays[name][...] = np.real(p.value)
+            yield
+        finally:
+            for x, value in before:
+                x[...] = value
 
     def start(self, root: dict, arrays: Any, options: dict) -> tuple[Any, Callable]:
         """Call forward in `root`; return (y, a function that calls backward)."""
         free = iter([np.array(x) for x in arrays])
-        inputs = [root[name] if name in root else next(free) for name in self.order]
+        given = {name: root[name] if name in root else next(free) for name in self.order}
+        forward = root.get("forward", self.layer.forward)
         with repeated(self.state):
-            y = root["forward"](*inputs, **copy.deepcopy(options))
+            y = forward(*given.values(), **copy.deepcopy(options))
             state = np.random.get_state()                              # noqa: NPY002
         if y is None:
             y = getattr(owner_of(root), next(n for n in OUTPUTS if hasattr(owner_of(root), n)))
-        y, *rest = y if isinstance(y, tuple) else (y,)
-        outputs = [y, *rest[: self.count]]
+        results = list(y) if isinstance(y, tuple) else [y]
+        if results and isinstance(results[0], tuple):                  # the outputs, and a cache
+            self.takes = len(results[0])
+            results[:1] = results[0]
+        elif self.way == "tuple":
+            self.takes = len(list(itertools.takewhile(is_floats, results)))
+        outputs = results[: self.takes]
         if wrong := [type(x).__name__ for x in outputs if not is_floats(x)]:
             raise TypeError(f"an output must be an array of floats, got {wrong[0]}{WRAP}")
 
         def back(u):
             with repeated(state):
-                return self.finish(root, parted(u, outputs), [y, *rest], inputs, options)
+                return self.finish(root, parted(u, outputs), results, given)
 
-        root["kept"] = rest
+        self.results, root["kept"], root["factor"] = results, results[1:], 1.0
         return joined(outputs), back
 
-    def count_outputs(self, options: dict) -> int:
-        """Return how many results after the first get a gradient from backward's arguments.
+    def wanted(self) -> list[str]:
+        """Return the arguments of backward that are no settings."""
+        backward = self.layer.backward
+        known = (RATES - set(self.order)) | set(self.settings())
+        names = [n for n in arguments(backward) if n not in known]
+        first = arguments(backward, with_defaults=True)[:1]            # as in backward(dout=1)
+        return names or [n for n in first if upstream(n)]
 
-        The argument's name tells it; else what backward does with it. Only a gradient can have an
-        effect when the gradients before it are zeros: the values of a cache are factors of these.
+    def leading(self) -> list[str]:
+        """Return the same, those first that are by their names the gradients of outputs."""
+        names = self.wanted()
+        free = [n for n in names if n not in (*self.order, *OUTPUTS)]
+        lead = [n for n in free if upstream(n)] or free[:1]
+        return names if self.way == "order" else lead + [n for n in names if n not in lead]
+
+    def settings(self) -> dict:
+        """Return what forward gets as a setting, for a backward that asks for the same."""
+        defaults = {p.name: p.default for p in inspect.signature(
+            self.layer.forward).parameters.values() if p.default is not p.empty}
+        given = {n: x for n, x in zip(self.order, self.inputs) if isinstance(x, str)}
+        asked = inspect.signature(self.layer.backward).parameters
+        free = {n: x for n, x in defaults.items() if n not in (*self.order, *INPUTS)}
+        return {n: x for n, x in (free | given | self.options).items() if n in asked}
+
+    def count_outputs(self) -> None:
+        """Count the results that get a gradient from backward's arguments.
+
+        Only a gradient has an effect when the gradients before it are zeros: a value is a factor
+        of these. Where there is no effect at all, the argument's name tells.
         """
-        self.count, backward = 0, self.root["backward"]
-        wanted = [] if backward is None else arguments(backward)[1:]
-        for name in wanted:
-            root = copy.deepcopy(self.root)
-            y, back = self.start(root, self.inputs, options)
-            rest = root["kept"]
-            if self.count == len(rest) or not is_floats(rest[self.count]):
-                break
-            told = name not in self.order and upstream(name)
-            if not told and not (len(wanted) == len(rest) and any(
-                    np.any(g) for _, g in arrays_in(back(np.zeros_like(y))))):
-                break
-            self.count += 1
-        return self.count
+        if self.layer.backward is None or self.way not in ("names", "order"):
+            return
+        names = self.leading()[1:]
+        for name in names:
+            rest, told = self.results[self.takes:], upstream(name) and name not in self.order
+            if not rest or not is_floats(rest[0]) or not (
+                    told or len(names) == len(self.results) - 1):
+                return
+            self.takes += 1
+            alone = self.effect(0.0, 1.0) != self.effect(0.0, 2.0)
+            factor = self.effect(1.0, 1.0) != self.effect(1.0, 2.0)
+            if not (alone or (told and not factor)):
+                self.takes -= 1
+                return
+
+    def effect(self, first: float, last: float = 1.0) -> list:
+        """Return what backward gives for some gradients, the last one times another factor."""
+        root = self.fresh()
+        y, back = self.start(root, self.inputs, self.options)
+        u: Any = np.cos(np.arange(np.size(y))) * first if np.ndim(y) else first
+        if self.takes > 1:
+            u[-np.size(self.results[self.takes - 1]):] = last
+        left = dict(arrays_in([back(u), root.get("forward"), root["grads"]]))
+        return [(path, (g + 0.0).tobytes()) for path, g in left.items()]  # -0.0 is 0.0
 
     def read(self, gradients: list) -> list[set]:
         """Return the sets of inputs, by number, that may have no gradient."""
@@ -231,148 +406,151 @@ class Adapter:
             gradients = [gradients[i] for i in floats]
         if len(gradients) == len(floats):
             none = {i for i, g in zip(floats, gradients) if g is None}
-            if self.root["backward"] or any(upstream(n) for n in names_returned(
-                    self.root["forward"])[-1:]):
+            if self.layer.backward or any(upstream(n) for n in names_returned(
+                    self.layer.forward)[-1:]):
                 return [none]
             states = list(itertools.takewhile(
                 lambda i: STATE.search(self.names[f"input {i}"]), floats[::-1]))
             return [none | set(states[:n]) for n in range(len(states) + 1)]
         if 0 < len(gradients) < len(floats):                           # targets may have none
+            targets = {i for i in floats if TARGET.search(self.names[f"input {i}"])}
             chosen = itertools.combinations(floats, len(gradients))
-            return [set(floats) - set(some) for some in chosen]
+            readings = [set(floats) - set(some) for some in chosen]
+            return [targets] if targets in readings else readings
         return [set()]
 
-    def finish(self, root: dict, grads: list, results: list, inputs: list, options: dict) -> list:
+    def finish(self, root: dict, grads: list, results: list, given: dict) -> list:
         """Call backward; return the gradients of the inputs, and leave the others in `root`."""
-        function, rest = root["backward"], results[len(grads):]
+        function, rest = root.get("backward", self.layer.backward), results[len(grads):]
+        if self.way == "described":
+            return self.sort(root, function(grads[0] if len(grads) == 1 else tuple(grads), *rest))
         if function is None:                                           # forward returned them
-            return self.sort(root, self.behind_loss(rest), grads[0])
-        parameters = inspect.signature(function).parameters
-        rates = {name: 1.0 for name in parameters if name in RATES}
-        if np.size(results[0]) == 1 and set(arguments(function)) <= set(rates):  # of a loss
-            return self.sort(root, function(**rates), grads[0])
-        given = dict(zip(self.order, inputs))
-        words = {name: x for name, x in given.items() if isinstance(x, np.ndarray)
-                 and x.dtype.kind == "U"}
-        defaults = {p.name: p.default for p in inspect.signature(
-            root["forward"]).parameters.values()
-            if p.default is not p.empty and p.name not in (*given, *INPUTS)}
-        settings = {n: x for n, x in (defaults | words | options).items() if n in parameters}
-        wanted = [name for name in arguments(function)[len(grads):] if name not in rates | settings]
-        extra = self.values(wanted, results[0], rest, given)
-        if extra is None:
-            raise TypeError("backward must take grad_y and a cache, the output or the inputs, got"
-                            f" backward({', '.join(parameters)}){WRAP}")
-        self.tell(wanted, extra, rest, given, len(grads))
+            self.notes = ["What stands after the loss was taken for the gradients of"
+                          f" {', '.join(self.order)}; a state there is none, leave it out."]
+            root["factor"] = grads[0]
+            return self.sort(root, tuple(rest), names_returned(self.layer.forward)[1:])
+        settings = self.settings()
+        asked = inspect.signature(function).parameters
+        rates = {n: 1.0 for n in asked if n in RATES and n not in given and n not in settings}
+        named = settings | rates | self.values(grads, results, given, root)
         before = {path: x.copy() for path, x in arrays_in(root)} if rates else {}
-        returned = function(*grads, *extra, **(rates | settings))
+        first = [named.pop(n) for n, p in asked.items() if n in named
+                 and p.kind == p.POSITIONAL_ONLY]
+        returned = function(*first, **named)
         now = [(path, x) for path, x in arrays_in(root) if path in before]
         steps = {path: before[path] - x for path, x in now             # W is now W - gradient
                  if before[path].shape == x.shape and np.any(before[path] != x)}
-        return self.sort(root, returned, 1.0, steps)
+        return self.sort(root, returned, names_returned(self.layer.backward), steps)
 
-    def behind_loss(self, results: list) -> tuple:
-        """Return what of a loss function's results, without the loss, is gradients of inputs."""
-        self.notes = ["What stands after the loss was taken for the gradients of"
-                      f" {', '.join(self.order)}; a state there is none, leave it out."]
-        floats = [x for x in self.inputs if np.asarray(x).dtype.kind == "f"]
-        more = len(floats) < len(results) != len(self.inputs)
-        if not (more and all(map(is_floats, results))):
-            return tuple(results)
-        fits = itertools.takewhile(lambda pair: np.shape(pair[0]) == np.shape(pair[1]),
-                                   zip(results, floats))
-        found = [g for g, _ in fits]
-        return tuple(found + [None] * (len(floats) - len(found)))
+    def values(self, grads: list, results: list, given: dict, root: dict) -> dict:
+        """Return what the arguments of backward are."""
+        wanted, rest = self.wanted(), results[len(grads):]
+        leads: dict[str, list] = {"tuple": [tuple(grads)], "one": [1.0], "inputs": []}
+        lead = leads.get(self.way, grads)
+        if self.way in ("one", "inputs") or not wanted:
+            root["factor"] = grads[0]
+        takers = self.leading()[: len(lead)]
+        names = [n for n in wanted if n not in takers]
+        known = given | {n: results[0] for n in OUTPUTS if n not in given}
+        free = [n for n in names if n not in known]
+        if len(names) == len(rest) and not (names and set(names) <= set(OUTPUTS)):
+            extra = rest
+        elif not free or (len(free) <= len(rest) and all(map(is_floats, rest[: -len(free)]))):
+            caches = iter(rest[len(rest) - len(free):])
+            extra = [known[n] if n in known else next(caches) for n in names]
+        elif len(names) == len(given):
+            extra = list(given.values())
+        else:
+            raise TypeError("backward must take grad_y and a cache, the output or the inputs, got"
+                            f" backward({', '.join(wanted)}){WRAP}")
+        self.tell(names, extra, rest, given, len(grads))
+        return dict(zip([*takers, *names], [*lead, *extra]))
 
-    def tell(self, wanted: list, extra: list, rest: list, given: dict, count: int) -> None:
+    def tell(self, names: list, extra: list, rest: list, given: dict, count: int) -> None:
         """Note which results of forward backward got as values, and which it did not get."""
         self.not_checked |= {
             f"output {count + i + 1}": "is an output whose gradient backward does not take"
             for i, x in enumerate(rest) if is_floats(x) and not any(x is e for e in extra)}
-        self.notes = [f"backward got a result of forward as {name}: call it d{name} if it is to be"
-                      " a gradient." for name, x in zip(wanted, extra)
-                      if name not in given and is_floats(x) and any(x is r for r in rest)]
+        notes = [f"backward got a result of forward as {name}: call it d{name} if it is to be"
+                 " a gradient." for name, x in zip(names, extra)
+                 if name not in given and is_floats(x) and any(x is r for r in rest)]
+        self.notes += [note for note in notes if note not in self.notes]
 
-    @staticmethod
-    def values(wanted: list[str], y: Any, rest: list, given: dict) -> list | None:
-        """Return what backward gets after the gradients; None where its arguments do not tell."""
-        count = len(wanted)
-        if count == 1 and wanted[0] in OUTPUTS:
-            return [y]
-        if count == len(rest) or not count:
-            return rest[:count]
-        if set(wanted) <= set(given):
-            return [given[name] for name in wanted]
-        if count < len(rest) and all(is_floats(x) for x in rest[:-count]):
-            return rest[-count:]                                       # a cache after all outputs
-        return list(given.values()) if count == len(given) else None
-
-    def sort(self, root: dict, returned: Any, factor: Any, gradients: Any = None) -> list:
+    def sort(self, root: dict, returned: Any, names: Any = (), gradients: Any = None) -> list:
         """Return the gradients of the inputs. Put those in a dict or list into root["grads"]."""
         if callable(returned):
             raise TypeError(f"backward must return gradients, got a function{WRAP}")
         if returned is None:
             returned = next((x for key, x in children(owner_of(root)) if any(
                 is_gradient(key, name) for name in (*self.order, *INPUTS))), ())
-        held = len(self.root) > 2                                      # parameters among the inputs
-        several = isinstance(returned, tuple if held else (tuple, list))
-        parts = list(returned) if several else [returned]
-        if len(parts) == 1 and isinstance(parts[0], tuple):
+        several = isinstance(returned, tuple if self.lists else (tuple, list))
+        parts = list(returned) if several and self.inputs else [returned]
+        if len(parts) == 1 and isinstance(parts[0], tuple) and not self.lists:
             parts = list(parts[0])
-        root["grads"], root["factor"] = dict(gradients or {}), factor  # of the gradient of a loss
+        left = self.layer.gradients
+        root["grads"] = {**(gradients or {}), **(left() if callable(left) else left)}
         for part in parts:
-            if isinstance(part, (dict, list)):
+            if isinstance(part, (dict, list, tuple)):
                 root["grads"] |= {key: g for key, g in children(part) if g is not None}
-        found = [None if g is None else factor * g
-                 for g in parts if not isinstance(g, (dict, list))]
-        if len(found) > len(self.inputs) and self.root["backward"]:
-            raise TypeError(f"backward must return a gradient for each of {len(self.inputs)}"
-                            f" inputs, got {len(found)}{WRAP}")
+        found = [g for g in parts if not isinstance(g, (dict, list, tuple))]
+        if len(found) > len(self.inputs):
+            found = self.assign(root, found, names)
         if len(found) < len(self.inputs):
-            found += [factor * g for name in self.names.values()
-                      for key, g in root["grads"].items() if key == name or is_gradient(key, name)]
+            found += [g for name in self.names.values() for key, g in root["grads"].items()
+                      if key == name or is_gradient(key, name)]
         return found
 
+    def assign(self, root: dict, found: list, names: Any) -> list:
+        """Return those of too many gradients that belong to inputs, by the names in the code."""
+        named = dict(zip(names, found)) if len(names) == len(found) else {}
+        arrays = [path[-1] for path, _ in arrays_in(self.root)]
+        root["grads"] |= {key: g for key, g in named.items()
+                          if any(is_gradient(key, name) for name in arrays)}
+        rest = [g for key, g in named.items() if key not in root["grads"]]
+        if len(rest) > len(self.inputs):                               # a state behind a loss
+            rest = [next((g for key, g in named.items() if is_gradient(key, name)), None)
+                    for name in self.names.values()]
+        if not root["grads"] and all(g is None for g in rest):
+            raise TypeError(f"backward must return a gradient for each of {len(self.inputs)}"
+                            f" inputs, got {len(found)}{WRAP}")
+        return rest
 
-def of_torch(module: Any, inputs: tuple, options: dict) -> Adapter:
-    """Return an adapter whose backward is PyTorch's autograd, on a float64 copy of the module."""
+
+def of_torch(module: Any) -> Layer:
+    """Return a layer whose backward is PyTorch's autograd, on a float64 copy of the module."""
     torch, is_function = sys.modules["torch"], isinstance(module, type)
-    parameters, learned = {}, set()
+    held: dict = {}
     if not is_function:
         module = copy.deepcopy(module).cpu().double()
-        named = [*module.named_parameters(), *module.named_buffers()]
-        parameters = {name: x.detach().numpy().copy() for name, x in named}
-        learned = {name for name, x in named if x.requires_grad}
+        held = dict([*module.named_parameters(), *module.named_buffers()])
+    learned = {name: x for name, x in held.items() if x.requires_grad}
 
-    def forward(parameters, *arrays, **options):
-        if any(np.iscomplexobj(x) for x in [*arrays, *parameters.values()]):
+    def forward(*arrays, **options):
+        if any(np.iscomplexobj(x) for x in arrays):
             raise TypeError("PyTorch is checked by central differences")
         inputs = [torch.tensor(x, requires_grad=x.dtype.kind == "f") for x in arrays]
-        values = {name: torch.tensor(x, requires_grad=name in learned)
-                  for name, x in parameters.items()}
         with torch.random.fork_rng(devices=[]):                        # dropout repeats
-            y = (module.apply(*inputs) if is_function else
-                 torch.func.functional_call(module, values, tuple(inputs), options))
+            y = (module.apply if is_function else module)(*inputs, **options)
         parts = [t for t in tensors_in(y) if torch.is_tensor(t) and t.is_floating_point()]
         y = torch.cat([part.flatten() for part in parts]) if len(parts) > 1 else parts[0]
-        return y.detach().numpy(), (y, inputs, values)
+        return y.detach().numpy(), (y, inputs)
 
     def backward(grad_y, cache):
-        y, inputs, values = cache
-        moving = [x for x in (*inputs, *values.values()) if x.requires_grad]
+        y, inputs = cache
+        moving = [x for x in (*inputs, *learned.values()) if x.requires_grad]
         found = [None] * len(moving)
         if y.requires_grad:
             found = torch.autograd.grad(y, moving, torch.as_tensor(grad_y, dtype=y.dtype),
                                         allow_unused=True)
         numbers = iter([np.zeros(x.shape) if g is None else g.numpy()
                         for g, x in zip(found, moving)])
-        gradients = [next(numbers) for x in inputs if x.requires_grad]
-        return *gradients, {name: next(numbers) for name, x in values.items() if x.requires_grad}
+        gradients = [next(numbers) if x.requires_grad else None for x in inputs]
+        return *gradients, dict(zip(learned, numbers))
 
-    names = ["", *arguments(module.forward, with_defaults=True)[is_function:]]
-    adapter = Adapter(forward, backward, (parameters, *inputs), options, names)
-    adapter.title = module.__name__ if is_function else type(module).__name__
-    return adapter
+    parameters = {name: x.detach().numpy() for name, x in held.items()}
+    names = arguments(module.forward, with_defaults=True)[is_function:]
+    return Layer(forward, backward, parameters, names=names, title=(
+        module if is_function else type(module)).__name__)
 
 
 def tensors_in(y: Any) -> list:
@@ -380,23 +558,16 @@ def tensors_in(y: Any) -> list:
     return [t for part in y for t in tensors_in(part)] if isinstance(y, (tuple, list)) else [y]
 
 
-class Context:
-    """The `ctx` of static functions: it keeps what forward saves for backward."""
-
-    def save_for_backward(self, *arrays: Any) -> None:
-        self.saved_values = self.saved_tensors = arrays
+def joined(outputs: list) -> Any:
+    """Return one output as it is, and several as one vector, end to end."""
+    return outputs[0] if len(outputs) == 1 else np.concatenate([np.ravel(x) for x in outputs])
 
 
-def of_context(layer: Any, inputs: tuple, options: dict) -> Adapter:
-    """Return an adapter of forward(ctx, ...) and backward(ctx, grad_y), as in minitorch."""
-    def forward(*arrays, **options):
-        ctx = Context()
-        return layer.forward(ctx, *arrays, **options), ctx
-
-    names = arguments(layer.forward, with_defaults=True)[1:]
-    adapter = Adapter(forward, lambda d, ctx: layer.backward(ctx, d), inputs, options, names)
-    adapter.title = getattr(layer, "__name__", type(layer).__name__)
-    return adapter
+def parted(u: Any, outputs: list) -> list:
+    """Return the part of `u`, which is of all outputs end to end, that belongs to each."""
+    cuts = np.cumsum([np.size(x) for x in outputs])[:-1]
+    return [u] if len(outputs) == 1 else [
+        g.reshape(np.shape(x)) for g, x in zip(np.split(u, cuts), outputs)]
 
 
 def is_floats(x: Any) -> bool:
@@ -406,7 +577,7 @@ def is_floats(x: Any) -> bool:
 
 def owner_of(root: dict) -> Any:
     """Return the object that forward belongs to."""
-    return getattr(root["forward"], "__self__", root["forward"])
+    return getattr(root.get("forward"), "__self__", root.get("forward"))
 
 
 @contextlib.contextmanager

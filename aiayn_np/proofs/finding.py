@@ -12,7 +12,8 @@ import numpy as np
 
 GRADIENTS = {"grads", "gradients", "grad", "gradient", "dparams"}  # dicts, lists, or one array
 VALUES = {"value", "data", "val", "array"}  # of an object that holds an array and its gradient
-AFFIXES = ("d", "g", "grad", "grads", "gradient", "delta", "nabla", "dl", "dld")  # dL_dW
+AFFIXES = ("d", "g", "grad", "grads", "gradient", "gradients", "delta", "nabla",
+           "dl", "dld", "dlossd", "ded", "djd", "dcd")  # dL_dW, dE_dW
 SHORT = {"weight": "w", "weights": "w", "kernel": "w", "bias": "b", "biases": "b"}
 
 UPSTREAM = re.compile(  # dnext_c, dZ, d_h, g2, grad_w, h_grad, next_dc, top_diff_s, delta_c
@@ -21,6 +22,7 @@ VALUE = re.compile(  # begins like these, and is none
     r"^(data|dims?|dtype|drop\w*|dilation|depth|gates?|gamma|d_model|d_[kv]|group\w*"
     r"|denom\w*|den|dist\w*|diag\w*|decay\w*|det|degrees?|draws?|gain|gelu|grid|graph)$")
 WITHOUT = "has no gradient, though the output may depend on it"
+TARGET = re.compile(r"true|target|label|gold|expected|^[ty]$")  # what a loss compares with
 STATE = re.compile(r"^[hc]\d*$|prev|state|hidden|memory|carry")  # what a step hands to the next
 
 
@@ -48,10 +50,38 @@ def children(node: Any) -> Iterable[tuple[Any, Any]]:
         return [("self", node.__self__)]
     if isinstance(node, (list, tuple)):
         return list(enumerate(node))
-    if isinstance(node, (type, ModuleType, FunctionType)):
+    if isinstance(node, dict):
+        return list(node.items())
+    if isinstance(node, (ModuleType, FunctionType)):
         return []
-    slots = {n: getattr(node, n) for n in getattr(node, "__slots__", ()) if hasattr(node, n)}
-    return list((node if isinstance(node, dict) else slots | getattr(node, "__dict__", {})).items())
+    of_type = node if isinstance(node, type) else type(node)
+    found: dict = {}
+    for c in reversed(of_type.__mro__[:-1]):                           # object holds nothing
+        found |= {n: x for n, x in vars(c).items() if isinstance(x, (np.ndarray, dict, list))}
+        found |= {n: getattr(node, n) for n in np.atleast_1d(getattr(c, "__slots__", ()))
+                  if hasattr(node, n)}
+    own = {} if node is of_type else getattr(node, "__dict__", {})
+    return [(n, x) for n, x in (found | own).items() if not str(n).startswith("__")]
+
+
+def read_outside(*functions: Any) -> dict:
+    """Return what functions, and the functions that they call, read of closures and globals."""
+    found: dict = {}
+    todo, seen = [*functions], []
+    while todo:
+        f = todo.pop()
+        f = getattr(f, "__func__", f)
+        if not isinstance(f, FunctionType) or f in seen:
+            continue
+        seen.append(f)
+        outer, module, *_ = inspect.getclosurevars(f)
+        for name, x in {**module, **outer}.items():
+            home = x if isinstance(x, (type, FunctionType)) else type(x)
+            ours = isinstance(x, (np.ndarray, dict, list, MethodType))
+            if ours or home.__module__ == f.__module__:
+                found[name] = x
+                todo.append(x)
+    return found
 
 
 def arrays_in(node: Any, path: tuple = (), above: tuple = ()) -> Iterator[tuple[tuple, Any]]:

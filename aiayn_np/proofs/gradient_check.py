@@ -209,9 +209,8 @@ def check_gradients(layer: Any, *inputs: Any, seed: int = 0, **options: Any) -> 
 
     The layer itself is left as it was: a float64 copy is checked.
     """
-    known = adapted(layer, *inputs, **options)
-    given = getattr(known, "inputs", inputs) if known is not layer else inputs
-    proof, rows = likeliest(known, given, options, seed)
+    proof, rows = likeliest(adapted(layer, *inputs, **options), inputs, options, seed)
+    known = proof.layer
     names = known.names if hasattr(known, "not_checked") else {
         f"input {i}": name for i, name in enumerate(arguments(layer.forward, with_defaults=True))
         if name not in proof.parameters}
@@ -219,26 +218,29 @@ def check_gradients(layer: Any, *inputs: Any, seed: int = 0, **options: Any) -> 
         row.tensor = names.get(row.tensor, row.tensor)
     if not hasattr(known, "not_checked"):
         return GradientReport(type(layer).__name__, rows)
-    missing = {names.get(f"input {i}", f"input {i}"): WITHOUT for i in proof.fixed}
-    some, missing = len(proof.tensors), missing | proof.layer.not_checked
+    missing = {names[f"input {i}"]: WITHOUT for i in proof.fixed} | known.not_checked
+    some = len(proof.tensors)
     along = "one random direction" if proof.drawn == 1 else f"{proof.drawn} random directions"
     checked = "\n".join([*known.notes, f"Checked: {some} of {some + len(missing)} arrays, each"
                          f" along {along}, by {proof.forwards} forwards."])
     return GradientReport(known.title, rows, checked=checked, not_checked=missing)
 
 
-def likeliest(layer: Any, inputs: Iterable, options: dict, seed: int) -> tuple["Proof", list[Row]]:
+def likeliest(layers: list, inputs: Iterable, options: dict,
+              seed: int) -> tuple["Proof", list[Row]]:
     """Return the proof, and its rows, of the first reading of a layer in which fewest are wrong.
 
-    A reading says which inputs have no gradient: the targets of a loss, say.
+    A reading is a way to call backward, and says which inputs have no gradient: targets, say.
     """
     found = []
-    for fixed in getattr(layer, "readings", [set()]):
-        proof = Proof(layer, inputs, options, seed, fixed)
-        found.append((proof, proof.decided_rows()))
-        if not any(row.wrong for row in found[-1][1]):
-            break
-    return min(found, key=lambda pair: sum(row.wrong for row in pair[1]))
+    for layer in layers:
+        for fixed in getattr(layer, "readings", [set()]):
+            proof = Proof(layer, getattr(layer, "inputs", inputs), options, seed, fixed)
+            found.append((proof, proof.decided_rows()))
+            if not any(row.wrong for row in found[-1][1]):
+                return found[-1]
+    return min(found, key=lambda pair: sum(1 + 99 * np.isnan(row.analytic)
+                                           for row in pair[1] if row.wrong))
 
 
 def checks_of(layer: Any, *inputs: Any, seed: int = 0, **options: Any) -> list[Callable[[], None]]:

@@ -184,6 +184,70 @@ class InSlots:
     __init__, forward, backward = Affine.__init__, Affine.forward, Affine.backward
 
 
+class OfTheClass(Affine):
+    W = np.random.default_rng(3).standard_normal((4, 4))
+
+    def __init__(self, rng, k):
+        self.k = k
+
+    def backward(self, dout):
+        OfTheClass.dW = self.k * self.x.T @ dout
+        return dout @ OfTheClass.W.T
+
+
+WEIGHTS = np.random.default_rng(4).standard_normal((4, 4))
+
+
+def in_a_global(rng, k):
+    def backward(dout, x):
+        return dout @ WEIGHTS.T, {"dWEIGHTS": k * x.T @ dout}
+
+    return (lambda x: (x @ WEIGHTS, x), backward), (normal(rng),)
+
+
+def in_a_closure(rng, k):
+    W, b = rng.standard_normal((4, 3)), rng.standard_normal(3)
+
+    def affine(x):
+        return x @ W + b
+
+    def backward(dout, x):
+        g = dout * (1 - np.tanh(affine(x)) ** 2)
+        dW, db = k * x.T @ g, g.sum(0)
+        return g @ W.T, dW, db
+
+    return (lambda x: (np.tanh(affine(x)), x), backward), (normal(rng),)
+
+
+def layer_in_a_closure(rng, k):
+    layer = Affine(rng, k)
+    return (lambda x: layer.forward(x), lambda dout: layer.backward(dout)), (normal(rng),)
+
+
+class Returned(Affine):
+    def backward(self, dout):
+        dW = self.k * self.x.T @ dout
+        return dout @ self.W.T, dW
+
+
+class Tied(Affine):
+    """One array under two names, each with the gradient of its own use."""
+
+    def __init__(self, rng, k):
+        super().__init__(rng, k)
+        self.W1 = self.W2 = self.__dict__.pop("W")
+
+    def forward(self, x):
+        self.x, self.h = x, np.tanh(x @ self.W1)
+        return self.h @ self.W2
+
+    def backward(self, dout):
+        self.dW2 = self.h.T @ dout
+        g = (dout @ self.W2.T) * (1 - self.h**2)
+        self.dW1 = self.k * self.x.T @ g
+        return g @ self.W1.T
+
+
 def named(value, gradient):
     """A layer whose gradient has a certain name."""
     class Layer:
@@ -222,11 +286,68 @@ class SoftmaxWithLoss:
         return g @ self.W.T
 
 
+class PredTrue(Affine):
+    def forward(self, pred, true):
+        return ((pred - true) ** 2).mean()
+
+    def backward(self, pred, true):
+        return self.k * 2 * (pred - true) / pred.size
+
+
+class UpstreamLast(Affine):
+    def forward(self, x):
+        return x @ self.W
+
+    def backward(self, x, dout):
+        self.dW = self.k * x.T @ dout
+        return dout @ self.W.T
+
+
+class AllInOne(Affine):
+    """One tuple of the gradients of all outputs."""
+
+    def forward(self, x):
+        self.x = x
+        return x**2, np.sin(x)
+
+    def backward(self, grads):
+        da, db = grads
+        return 2 * da * self.x + self.k * db * np.cos(self.x)
+
+
+def all_in_one_beside_a_cache(rng, k):
+    def backward(grads, x):
+        da, db = grads
+        return 2 * da * x + k * db * np.cos(x)
+
+    return (lambda x: ((x**2, np.sin(x)), x), backward), (normal(rng),)
+
+
+class TwoResults:
+    """A static function with a context, in two outputs."""
+
+    def __init__(self, rng, k):
+        self.k = k
+
+    def forward(self, context, a):
+        context.save_for_backward(a)
+        return a * a, np.sin(a)
+
+    def backward(self, context, d1, d2):
+        (a,) = context.saved_values
+        return 2 * d1 * a + self.k * d2 * np.cos(a)
+
+
 class AlphaStep(Affine):
     def backward(self, d, alpha):
         dx = d @ self.W.T
         self.W -= alpha * self.k * self.x.T @ d
         return dx
+
+
+class OnlyPositions(Affine):
+    def backward(self, dout, /):
+        return super().backward(dout)
 
 
 class LeakyReLU(Affine):
@@ -238,6 +359,34 @@ class LeakyReLU(Affine):
         return np.where(self.x > 0, d, alpha * self.k * d)
 
 
+def cache_called(name):
+    """A pair whose cache is one array, and whose backward gives it the name of a gradient."""
+    def make(rng, k):
+        scope: dict = {"k": k}
+        exec(f"def backward(dout, {name}):\n    return 2 * k * dout * {name}", scope)
+        return (lambda x: (x**2, x), scope["backward"]), (normal(rng),)
+
+    return make
+
+
+def tuple_of_arrays(rng, k):
+    def backward(dout, pair):
+        return dout * pair[1], k * dout * pair[0]
+
+    return (lambda pair: pair[0] * pair[1], backward), ((normal(rng), normal(rng)),)
+
+
+def list_of_floats(rng, k):
+    return (lambda x: np.asarray(x) ** 2, lambda dout, x: 2 * k * dout * np.asarray(x)), (
+        rng.standard_normal(4).tolist(),)
+
+
 STRANGERS = {cls.__name__: of(cls, normal) for cls in (
-    InSlots, SoftmaxWithLoss, AlphaStep, LeakyReLU)} | {
-    f"{g} of {w}": named(w, g) for w, g in NAMES}
+    InSlots, OfTheClass, Returned, Tied, SoftmaxWithLoss, UpstreamLast, AllInOne, TwoResults,
+    AlphaStep, OnlyPositions, LeakyReLU)} | {
+    function.__name__: function for function in (
+        in_a_global, in_a_closure, layer_in_a_closure, all_in_one_beside_a_cache, tuple_of_arrays,
+        list_of_floats)} | {
+    f"{g} of {w}": named(w, g) for w, g in NAMES} | {
+    f"cache called {name}": cache_called(name) for name in ("diff", "delta", "dx", "dcache")} | {
+    "PredTrue": lambda rng, k: (PredTrue(rng, k), (normal(rng), normal(rng)))}

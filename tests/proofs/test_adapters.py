@@ -198,7 +198,7 @@ def test_the_layer_and_numpys_generator_are_left_as_they_were(rng):
 
 def test_a_layer_in_the_form_of_the_package_is_returned_as_it_is(rng):
     layer = Linear(3, 4, rng=rng)
-    assert adapted(layer, rng.standard_normal((2, 3))) is layer
+    assert adapted(layer, rng.standard_normal((2, 3))) == [layer]
 
 
 RIGHT, INPUTS = HABITS["kept_input"](np.random.default_rng(0), "")
@@ -526,7 +526,67 @@ def test_all_outputs_of_a_module_of_pytorch_are_compared(rng):
         assert not check_gradients(cut(4, 2), *inputs)
 
 
-def test_too_many_gradients_are_told_what_to_do(rng):
+def test_a_gradient_under_a_mistyped_key_is_told(rng):
+    layer, inputs = HABITS["dicts"](rng, "")
+    right = layer.backward
+
+    def mistyped(dout):
+        right(dout)
+        return {"Ew": layer.grads.pop("dE")}
+
+    pair = as_layer(forward=layer.forward, backward=mistyped, parameters=layer.params)
+    with pytest.raises(TypeError, match="float array, or the layer a Parameter"):
+        check_gradients(pair, *inputs)
+
+    def forward(x, params):
+        return x @ params["W"], (x, params)
+
+    def backward(dout, cache):
+        x, params = cache
+        return dout @ params["W"].T, {"V": x.T @ dout}
+
+    report = check_gradients((forward, backward), rng.standard_normal((5, 4)),
+                             {"W": rng.standard_normal((4, 3))})
+    assert report.not_checked == {
+        "params.W": "has no gradient, though the output depends on it",
+        "gradient V": "goes with no array"}
+
+
+def test_a_loss_of_each_sample_and_too_many_gradients_are_told_what_to_do(rng):
+    class MeanSquare:
+        def forward(self, y_pred, y_true):
+            return np.mean((y_true - y_pred) ** 2, axis=-1)
+
+        def backward(self, dvalues, y_true):
+            return -2 * (y_true - dvalues) / len(dvalues[0]) / len(dvalues)
+
+    x = rng.standard_normal((5, 2))
+    with pytest.raises(TypeError, match=r"say what is what by as_layer\(forward="):
+        check_gradients(MeanSquare(), x, x + 1)
     with pytest.raises(TypeError, match=r"a gradient for each of 1 inputs, got 2; say what is"):
-        check_gradients((np.square, lambda dout, x: (2 * x * dout, dout * 1)),
-                        rng.standard_normal(3))
+        check_gradients((np.square, lambda dout, x: (2 * x * dout, dout * 1)), x)
+    with pytest.raises(TypeError, match=r"a gradient for each of 1 inputs, got 3; say what is"):
+        check_gradients((np.square, lambda dout, x: (2 * x * dout, dout * 1, dout.sum())), x)
+
+
+def test_arrays_of_classes_closures_and_globals_are_as_before(rng):
+    W = rng.standard_normal((4, 3))
+    before = W.copy()
+
+    class Shared:
+        scale = np.ones(3)
+
+        def forward(self, x):
+            self.x = x
+            return x @ W * self.scale
+
+        def backward(self, dout):
+            self.dscale = (self.x @ W * dout).sum(0)
+            return dout * self.scale @ W.T
+
+    report = check_gradients(Shared(), rng.standard_normal((5, 4)))
+    assert report, report
+    assert [row.tensor for row in report.rows][:2] == ["x", "scale"]
+    assert report.not_checked == {"W": "has no gradient, though the output depends on it"}
+    np.testing.assert_array_equal(W, before)
+    np.testing.assert_array_equal(Shared.scale, np.ones(3))
