@@ -84,7 +84,7 @@ class Slope:
     """A central difference along a direction.
 
     noise : how far rounding may have moved it
-    doubt : the same, and what the bend that makes the slopes of both sides differ may have done
+    doubt : the same, and how far the slopes from left and right differ
     scale : errors are relative to the values, or to this number
     """
 
@@ -499,7 +499,7 @@ class Proof:
                 h = step * length
                 value, apart = self.slope(directions, h)
                 noise = precision.unit * (height + max(abs(value), g) * largest) / h
-                doubt = noise + apart**2 / max(abs(value), scale)
+                doubt = noise + apart
                 yield Slope(value, noise, doubt if np.isfinite(value) else np.inf, h, scale)
 
     def complex_step(self, directions: dict) -> float:
