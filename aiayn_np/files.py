@@ -11,6 +11,11 @@ import re
 import shutil
 from pathlib import Path
 
+try:
+    import fcntl
+except ImportError:  # Windows, on which no file that is open can be removed
+    fcntl = None  # type: ignore[assignment]
+
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # the request was not wrong
 PLAINLY = {errno.EISDIR: "a folder stands where a file must be"} | dict.fromkeys(
     (errno.ENOTDIR, errno.EEXIST), "a file stands where a folder must be")
@@ -43,12 +48,15 @@ def replacing(path):
     check_replaceable(path)
     part = new_part(path.parent)
     try:
-        with open(part, "xb") as file:
+        with open(part, "xb") as file, held(file):
             keep_mode(file, path)
             yield file
             file.flush()
             os.fsync(file.fileno())
-        os.replace(part, path)
+            if fcntl:
+                os.replace(part, path)
+        if not fcntl:                                                  # there it must be closed
+            os.replace(part, path)
     except OSError as error:
         if error.errno is None or error.filename not in (None, str(part)):
             raise
@@ -70,6 +78,29 @@ def keep_mode(file, path):
         os.fchmod(file.fileno(), path.stat().st_mode & 0o777)
 
 
+@contextlib.contextmanager
+def held(file):
+    """Lock an open file, where the system can: then `parts_in` knows that it is being written."""
+    if fcntl:
+        with contextlib.suppress(OSError):                             # some networks have no locks
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    yield
+
+
+def is_held(path):
+    """Tell whether a program is writing a file now."""
+    if not fcntl:
+        return False
+    try:
+        with open(path, "rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:                                                    # it is gone, or has no locks
+        return not path.exists()
+    return False
+
+
 def new_part(folder):
     """Return the hidden path of something unfinished in a folder; no other name is like it."""
     return folder / f".{os.urandom(8).hex()}.part"
@@ -78,7 +109,7 @@ def new_part(folder):
 def parts_in(folder):
     """Return the files that a killed program left unfinished in a folder."""
     return [path for path in folder.glob(".*.part") if path.is_file() and not path.is_symlink()
-            and re.fullmatch(r"\.[0-9a-f]{16}\.part", path.name)]
+            and re.fullmatch(r"\.[0-9a-f]{16}\.part", path.name) and not is_held(path)]
 
 
 def check_replaceable(path):

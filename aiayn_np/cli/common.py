@@ -1,5 +1,6 @@
 """Helpers of all commands: refusing a request, reporting, opening a run."""
 
+import contextlib
 import difflib
 import sys
 from argparse import ArgumentParser
@@ -24,9 +25,13 @@ def add_run(parser: ArgumentParser, what: str = "folder that `train` wrote") -> 
 
 
 def note(text: object) -> None:
-    """Write a line to stderr, whole, as several processes may write there; nothing for ""."""
-    if text != "":
-        print(f"{text}\n", end="", file=sys.stderr, flush=True)
+    """Write a line to stderr, whole, as several processes may write there; nothing for "".
+
+    Where stderr is closed or full, the work goes on without it.
+    """
+    if text != "" and sys.stderr is not None:
+        with contextlib.suppress(OSError):
+            print(f"{text}\n", end="", file=sys.stderr, flush=True)
 
 
 def lines_of_stdin(what):
@@ -36,6 +41,8 @@ def lines_of_stdin(what):
     """
     from ..text.pairs import MARK, decoded
 
+    if sys.stdin is None:
+        raise UsageError("standard input must be open where no sequence is given, got it closed")
     if sys.stdin.isatty():
         note(f"one {what} per line, Ctrl-D ends")
     for number, line in enumerate(sys.stdin.buffer, 1):

@@ -78,7 +78,7 @@ def parts(args, pipeline, references):
     """
     if not (args.symbol or args.file):
         for number, line in enumerate(lines_of_stdin("sequence"), 1):
-            yield [fitting(pipeline, line, number)]
+            yield [fitting(pipeline, line, "standard input", number)]
         return
     whole = read_lines(args.file) if args.file else sequences(args.symbol)
     if references is not None and len(references) != len(whole):
@@ -89,7 +89,8 @@ def parts(args, pipeline, references):
             source_of(pipeline, text)
         yield whole
     else:
-        yield [fitting(pipeline, line, number) for number, line in enumerate(whole, 1)]
+        yield [fitting(pipeline, line, args.file, number)
+               for number, line in enumerate(whole, 1)]
 
 
 def sequences(words: list[str]) -> list[str]:
@@ -105,9 +106,12 @@ def one_sequence(words: list[str]) -> str:
     return first
 
 
-def fitting(pipeline, line, number):
+def fitting(pipeline, line, where, number):
     """Return a line as the model takes it, with a remark on stderr if it is long."""
-    line, remark = pipeline.fitting(line, number)
+    try:
+        line, remark = pipeline.fitting(line, number)
+    except ValueError as error:
+        raise ValueError(f"{where}, line {number}: {error}") from None
     note(remark)
     return line
 
@@ -134,5 +138,6 @@ def trace_command(args):
     pipeline = opened(args.run, "trace").pipeline()
     src, tgt_in, tgt_out = pipeline.example(source_of(pipeline, one_sequence(args.symbol)))
     found = trace(pipeline.model, src, tgt_in, tgt_out, loss=pipeline.loss)
-    print(found.table(width=shutil.get_terminal_size().columns if sys.stdout.isatty() else None))
+    seen = sys.stdout is not None and sys.stdout.isatty()
+    print(found.table(width=shutil.get_terminal_size().columns if seen else None))
     return 0

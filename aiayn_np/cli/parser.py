@@ -80,7 +80,7 @@ class Shape(argparse.RawDescriptionHelpFormatter):
 
     def format_help(self):
         lines = super().format_help().splitlines()
-        return "".join(f"{part}\n" for line in lines for part in folded(line, self._width))
+        return "".join(f"{part}\n" for line in lines for part in folded(line, max(self._width, 20)))
 
 
 def folded(line, width):

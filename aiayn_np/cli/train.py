@@ -83,8 +83,7 @@ def shared_run(args, ranks):
         note(str(ranks))
     if ranks.rank == 0:
         folder = args.out or Path("runs") / args.task
-        begins = not args.resume or saved_nothing(folder)
-        run, notes = (new_run if begins else resumed_run)(folder, args)
+        run, notes = (resumed_run if args.resume else new_run)(folder, args)
         for line in notes:
             note(line)
         for part in parts_in(run.folder):                              # of a run that was killed
@@ -99,7 +98,7 @@ def new_run(folder, args):
 
     Without --out the next free folder is taken. If the run cannot begin, nothing is left of it.
     """
-    free = args.out is None and not args.resume
+    free = args.out is None
     with contextlib.ExitStack() as stack:
         if free:
             stack.enter_context(made_folder(folder.parent))
@@ -193,12 +192,15 @@ def not_finite_is_told():
 
 
 def tell(run, seconds, threads):
-    """Measure and draw a run that has ended, and print what was found."""
+    """Draw and measure a run that has ended, and print what was found.
+
+    A run with metrics.json has its pictures: else --resume makes both.
+    """
     leads = run.training.ranks.rank == 0
     with blas_threads(threads):
-        told = run.finish(seconds)
-        lines = list(told) if leads else []
         paths = run.draw() if leads else []
+        told = run.finish(seconds)                                     # metrics.json comes last
+        lines = list(told) if leads else []
     if leads:
         print(*lines, sep="\n")
         print(f"\nIn {run.folder}:", ", ".join([*run.files, *(path.name for path in paths)]))
@@ -211,6 +213,9 @@ def resumed_run(folder, args):
     """
     from ..runs.open import open_run
 
+    if saved_nothing(folder):
+        raise UsageError(f"{folder} holds a training that was killed before it saved anything:"
+                         " begin it again, with the same options and without --resume")
     given = given_options(args)
     for name in given:
         if name not in LATER:

@@ -40,8 +40,10 @@ def open_run(folder: str | Path) -> Any:
     except (TypeError, ValueError) as error:
         raise CheckpointError(f"{path} has no usable config: {error}") from error
     run.load()
-    for weights in (run.model.named_parameters(), *(state.items() for state in
-                                                    run.training.recent)):
+    moments = ((f"{kind}/{i}", moment) for kind in "mv"
+               for i, moment in enumerate(getattr(run.optimizer, kind)))
+    for weights in (run.model.named_parameters(), moments, *(state.items() for state in
+                                                             run.training.recent)):
         check_weights(path, weights)
     return run
 

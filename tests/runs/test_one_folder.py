@@ -18,6 +18,7 @@ from aiayn_course.cli.main import main
 from aiayn_np import CheckpointError, Transformer, load_checkpoint, save_checkpoint
 from aiayn_np.cli import train
 from aiayn_np.cli.train import free_folder
+from aiayn_np.files import replacing
 from aiayn_np.runs.history import columns_of, csv_of, records_in, records_of
 from aiayn_np.runs.open import open_run
 from aiayn_np.structure import structure
@@ -46,6 +47,32 @@ def test_what_is_not_the_programs_stays_whatever_is_refused(tmp_path, resume, ca
     assert all((tmp_path / name).read_bytes() == b"precious" for name in mine)
 
 
+@pytest.mark.skipif(os.name != "posix", reason="it needs a lock on a file")
+def test_what_another_training_is_writing_stays(copied, capsys, no_pictures):
+    """It is no leftover of a kill, whose files go."""
+    (copied / ".0123456789abcdef.part").write_bytes(b"half")
+    resume = ["train", "copy", "--resume", "--out", str(copied), "--steps", "3"]
+    with replacing(copied / "other") as file:
+        file.write(b"whole")
+        assert main(resume) == 0
+        assert [path.name for path in copied.glob(".*.part")] == [Path(file.name).name]
+    assert (copied / "other").read_bytes() == b"whole"
+
+
+def test_what_an_interruption_left_undrawn_is_drawn_by_resume(copied, capsys, monkeypatch):
+    def interrupted(self):
+        raise KeyboardInterrupt
+
+    resume = ["train", "copy", "--resume", "--out", str(copied), "--steps"]
+    with monkeypatch.context() as patch:
+        patch.setattr("aiayn_np.runs.run.Run.draw", interrupted)
+        assert main([*resume, "3"]) == 1
+    assert main(resume[:-1]) == 0
+    assert (copied / "loss.png").is_file()
+    assert main(resume[:-1]) == 2
+    assert "nothing to do" in capsys.readouterr().err
+
+
 def test_an_unfinished_file_stays_where_a_resumed_run_is_refused(copied, capsys):
     part = copied / ".0123456789abcdef.part"
     part.write_bytes(b"half")
@@ -70,10 +97,9 @@ def test_what_the_user_put_into_a_new_folder_stays_when_its_training_fails(
     assert (tmp_path / "empty").is_dir()
 
 
-@pytest.mark.parametrize(("task", "moved", "again"), [
-    ("copy", 0, []), ("copy", 0, ["--resume"]), ("words", 1, ["--resume"])])
+@pytest.mark.parametrize(("task", "moved"), [("copy", 0), ("words", 1)])
 def test_a_kill_in_the_first_save_keeps_no_command_out(
-    task, moved, again, tmp_path, capsys, no_pictures
+    task, moved, tmp_path, capsys, no_pictures
 ):
     """The process ends before the checkpoint takes its place, and words has a vocabulary then."""
     out, environment = tmp_path / "r", os.environ | {"PYTHONPATH": str(tmp_path)}
@@ -89,7 +115,9 @@ def test_a_kill_in_the_first_save_keeps_no_command_out(
                            capture_output=True)
     assert child.returncode == -signal.SIGKILL
     assert sorted(path.suffix for path in out.iterdir()) == [".model", ".part"][1 - moved:]
-    assert main([*command, "2", *again]) == 0
+    assert main(["train", task, "--resume", "--out", str(out)]) == 2
+    assert "begin it again, with the same options and without --resume" in capsys.readouterr().err
+    assert main([*command, "2"]) == 0
     assert "was killed before it saved anything: it begins again" in capsys.readouterr().err
     assert not any(out.glob(".*.part"))
 
