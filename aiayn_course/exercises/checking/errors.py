@@ -67,7 +67,8 @@ SAID = (  # (what the error says, with the line it stops in; diagnosis, sentence
     (r"index .*out of bounds for axis", "index", "The axis that is indexed is"
      " another one: look which axis counts what."),
     (r"truth value of an array", "if on an array", "`if` asks for one truth value, and an array has"
-     " many: choose with np.where, or ask .any() or .all()."),
+     " many: choose with np.where, or ask .any() or .all(). Whether an argument was given at all is"
+     " asked by `is None`."),
     (r"'NoneType' object", "None", "Something is None here: a bias that a layer does not have, an"
      " option that was not given, or a function without `return`."),
     (r"doesn't match the broadcast shape.*`[^=]*\.grad", "not summed", NOT_SUMMED),

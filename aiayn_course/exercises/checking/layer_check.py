@@ -14,7 +14,7 @@ from aiayn_np.module import Parameter
 from ..exercise import STAYS, SUBJECTS
 from ..language import say, say_name
 from .calling import OWN_ARRAY, Stop, call, copied, line_of
-from .comparing import guess, look, row_of, same, some_slices
+from .comparing import guess, is_numbers, look, row_of, same, some_slices
 from .diagnosis import (
     Finding,
     compared,
@@ -48,6 +48,7 @@ FROM_THE_END = "Count axes from the end, -1, -2: any number of axes may stand in
 DOUBLE = ("Mostly it is a number of NumPy, such as np.sqrt(4) or mask.sum(), where a Python one"
           " would do (math.sqrt, int), or an array made by np.zeros, np.eye or np.arange without a"
           " dtype.")
+TINY = "A number below 1e-45 is 0 in float32, so it guards no division."
 
 
 class LayerCheck:
@@ -77,7 +78,8 @@ class LayerCheck:
                 stage([trials[i]], trials[: i + 1])
         self.protocol(trials[0])
         self.methods(trials[0])
-        self.dtypes(self.cases[0])
+        for case in [self.cases[0], *filter(has_minus_inf, self.cases)]:
+            self.dtypes(case)
 
     def forwards(self, new, trials):
         """Run forward in the new trials, and compare the outputs of all trials so far."""
@@ -351,6 +353,16 @@ class LayerCheck:
                         dtype=np.asarray(results[wrong[0]]).dtype, begins=begins)
             raise Stop("dtype", f"{where} {say(DOUBLE)}", wrong[0], where=where, cause=say(DOUBLE),
                        question=say("Which array or number is of another type?"))
+        if wrong := [name for name, x in results.items() if np.isnan(x).any()]:
+            where = say("The numbers are right, but from float32 {tensor} becomes nan.",
+                        tensor=say_name(wrong[0]))
+            raise Stop("nan", f"{where} {say(TINY)}", wrong[0], where=where, cause=say(TINY),
+                       question=say("Which number is 0 in float32, and what is 0 / 0?"))
+
+
+def has_minus_inf(case):
+    """Tell whether -inf stands in an input of a case, as in a row of scores that is masked."""
+    return any(np.isneginf(x).any() for x in case.inputs if is_numbers(x))
 
 
 @contextlib.contextmanager

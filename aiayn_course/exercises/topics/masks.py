@@ -104,6 +104,8 @@ def cases(rng):
              special=True),
         Case("all are allowed", None, (draw((2, 3, 5)),), dict(allowed=np.ones((3, 5), dtype=bool)),
              special=True),
+        Case("none is allowed", None, (draw((2, 3, 5)),),
+             dict(allowed=np.zeros((3, 5), dtype=bool)), special=True),
         *(Case(what, None, (draw((2, 7, 3, 5)),), dict(allowed=mask), special=True)
           for what, mask in masks(rng, 2, 7, 3, 5).items()),
         Case("a query that may look nowhere", None, (draw((2, 3, 5)),),

@@ -185,6 +185,10 @@ ONCE_PASSED = [  # exercise, class, what the message holds, (old, new) of each e
     (1, "Softmax", NEGATIVE, (HIGHEST, "highest = scores.max(-1, keepdims=True, initial=0)")),
     (3, "Linear", "number of axes is 1 (one axis", (
         "return y,", "return y + (x.ndim == 1) * np.arange(self.d_out),")),
+    (1, "Softmax", "from float32", (
+        "(total + (total == 0))", "(total + 1e-300)")),
+    (5, "Mask", "none is allowed", (
+        "if allowed is None:", "if allowed is None or not allowed.any():")),
     (1, "Softmax", LENGTH_1, ("weights = exp_scores", "weights = np.squeeze(exp_scores)")),
     (1, "Softmax", LENGTH_1, ("return weights * (", "return np.squeeze(weights) * (")),
     (2, "LayerNorm", LENGTH_1, ("x - x.mean(", "x - np.squeeze(x).mean(")),
