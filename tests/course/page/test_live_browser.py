@@ -17,7 +17,7 @@ from trained import trained
 
 from aiayn_course.cli.main import main
 from aiayn_np import Transformer
-from aiayn_np.runs.run import Run
+from aiayn_np.runs.start import start_symbols
 
 pytestmark = pytest.mark.slow
 
@@ -25,11 +25,8 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     """A small trained run on reversing."""
-    config = dict(
-        task="reverse", seed=0, dtype="float32", task_options=dict(symbols=6, max_length=6),
-        model=dict(N=2, d_model=32, d_ff=64, h=2, P_drop=0.0, max_len=60), variants={}, train={},
-    )
-    run = Run(tmp_path_factory.mktemp("runs") / "reverse", config)
+    sizes = dict(symbols=6, max_length=6, N=2, d_model=32, d_ff=64, h=2)
+    run, _ = start_symbols(tmp_path_factory.mktemp("runs") / "reverse", "reverse", **sizes)
     run.folder.mkdir()
     run.optimizer.t = 200
     run.model.load_state_dict(trained("reverse")[0].state_dict())
