@@ -139,7 +139,7 @@ def test_a_layer_in_float32_is_checked_as_closely_as_that_allows(fault, rng):
     report = check_gradients(Casts(rng, fault), rng.standard_normal((5, 4)))
     assert of_tensors(report, ok=False) == (["b"] if fault else []), report
     assert "The forward computes in float32" in str(report)
-    assert "errors of 1e-2" in str(report)
+    assert "errors of 2e-2" in str(report)
 
 
 @pytest.mark.parametrize("factor", [1, 1.001])
