@@ -452,7 +452,7 @@ def test_unknown_and_too_long_is_said_in_words(page):
     assert page.get_by_role("grid").count() == 1
     assert note.inner_text() == "8 tokens; it was trained on at most 6."
     typed(page, "1 " * 80)
-    assert note.inner_text().startswith("Of 80 tokens it reads the first 59;")
+    assert note.inner_text().startswith("Of 80 tokens it reads the first 57;")
 
 
 def test_a_new_text_is_explained_from_its_first_token(page):
