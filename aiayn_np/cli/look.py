@@ -89,8 +89,7 @@ def parts(args, pipeline, references):
             source_of(pipeline, text)
         yield whole
     else:
-        yield [fitting(pipeline, line, args.file, number)
-               for number, line in enumerate(whole, 1)]
+        yield [fitting(pipeline, line, args.file, number) for number, line in enumerate(whole, 1)]
 
 
 def sequences(words: list[str]) -> list[str]:

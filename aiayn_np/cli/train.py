@@ -121,8 +121,10 @@ def new_run(folder, args):
 
 def saved_nothing(folder):
     """Tell whether a folder holds only what a training left that was killed in its first save."""
+    from ..runs.training import VOCABULARY
+
     parts = {*parts_in(folder)}
-    return bool(parts) and {*folder.iterdir()} <= parts | {folder / "vocabulary.model"}
+    return bool(parts) and {*folder.iterdir()} <= parts | {folder / VOCABULARY}
 
 
 def free_folder(folder):
