@@ -21,7 +21,6 @@ class Pretrained:
     config : the dict of config.json
     settings : the same, with those of generation_config.json
     links : the Links of the Parameters and the tensors of the file
-    parts : the names of the files that hold the tensors
     """
 
     families: ClassVar[tuple[str, ...]]  # values that model_type may have; `family` is its value
@@ -42,7 +41,7 @@ class Pretrained:
             file = File(folder, self.usual, self.ignored)
             check_room(file.shapes, self.N, self.V, self.d_model, self.d_ff)
             self.model = self.build(None)
-            self.vocabulary, self.parts = self.read_vocabulary(folder), file.parts
+            self.vocabulary = self.read_vocabulary(folder)
             self.links = load(self.model, self.table(), file.shapes, file.read, file.dtype)
             self.check_constants(file)
 

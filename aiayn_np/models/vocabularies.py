@@ -11,7 +11,6 @@ from ..text.vocabulary import SPACE, whole_text
 from .config import read_json
 
 TOKENIZER = "tokenizer.json"
-MARIAN_FILES = ("source.spm", "target.spm", "vocab.json", "target_vocab.json")
 CODE = re.compile(r">>.*?<<")  # names the language to translate into, at the start of a line
 SPECIAL = re.compile(r"(</s>|<pad>|<unk>)")  # these are tokens wherever they stand in a line
 

@@ -22,7 +22,7 @@ class File:
     """The tensors of a folder: of model.safetensors, or of all model-*.safetensors.
 
     Names, shapes and kinds are read when the file is opened, and values by `read`.
-    shapes : {name: shape}, without the names that are ignored    parts : the names of the files
+    shapes : {name: shape}, without the names that are ignored
     places : {name: (its file, open and as a path, its name there)} of all tensors
     dtype : float64 if all tensors that are not ignored have this dtype, else float32
     """
@@ -34,12 +34,12 @@ class File:
         self.shapes: dict[str, tuple] = {}
         self.kinds: dict[str, str] = {}
         self.places: dict[str, tuple] = {}
-        several = sorted(path.name for path in Path(folder).glob("model-*.safetensors"))
-        self.parts = [FILE] if self.path.is_file() else several
-        if not self.parts:
+        several = sorted(Path(folder).glob("model-*.safetensors"))
+        parts = [self.path] if self.path.is_file() else several
+        if not parts:
             raise CheckpointError(f"{self.path} is missing")
-        for part in self.parts:
-            self.open(self.path.with_name(part))
+        for part in parts:
+            self.open(part)
         kinds = {self.kinds[name] for name in self.shapes}
         self.dtype = np.float64 if kinds == {"F64"} else np.float32
 

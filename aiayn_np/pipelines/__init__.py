@@ -4,6 +4,6 @@ The model is a trained one, from the folder of a run, or a real one, from a fold
 
 Public names, by the file that defines them:
 
-    loaded              Ids, Loaded
+    loaded              Loaded
     pipeline            Pipeline, SentencePipeline, SourcePipeline, TextPipeline, WordPipeline
 """

@@ -1,6 +1,5 @@
 """Real models, from folders of Hugging Face, as the commands use them."""
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -13,74 +12,19 @@ from ..models.filling import MASK, fill
 from ..models.gpt2 import GPT2
 from ..models.llama import LLAMAS, Llama
 from ..models.marian import Marian
-from ..models.vocabularies import MARIAN_FILES, TOKENIZER
 from ..text.task import TextTask
 from ..text.words import WordsTask
 from ..training.loss import LabelSmoothedCrossEntropy
 from .pipeline import Pipeline, SentencePipeline, TextPipeline
 
-FOLDER_FILES = ("config.json", "generation_config.json", "model.safetensors",
-                "model.safetensors.index.json", *MARIAN_FILES, TOKENIZER)
-DIGITS = 18  # of an id, at most: NumPy counts so far
-
-
-class Ids:
-    """The vocabulary of a folder without a tokenizer: a text is a list of ids, such as "17 4 9"."""
-
-    def encode(self, text: str) -> np.ndarray:
-        """Return the ids (T,) in a text; raise ValueError if the text is no list of ids."""
-        words = text.split()
-        if not all(word.isdecimal() and len(word) <= DIGITS for word in words):
-            raise ValueError("this folder has no tokenizer, so a text must be a list of ids, such"
-                             f' as "17 4 9", got {text!r}')
-        return np.array([int(word) for word in words], dtype=int)
-
-    def decode(self, ids: Iterable[int]) -> str:
-        """Return a list of ids as text."""
-        return " ".join(self.pieces(ids))
-
-    def pieces(self, ids: Iterable[int]) -> list[str]:
-        """Return a label for each id."""
-        return [str(int(i)) for i in ids]
-
-    def id(self, piece: str) -> None:
-        """Return None: no piece is known."""
-
-
-class TranslatorIds(Ids):
-    """The same for a translator, which takes several lines and has an end mark.
-
-    sizes : a Marian, which has pad, eos, bos and max_len
-    """
-
-    def __init__(self, sizes: Marian) -> None:
-        self.pad, self.eos, self.bos, self.max_len = sizes.pad, sizes.eos, sizes.bos, sizes.max_len
-
-    def __len__(self):
-        return self.bos + 1
-
-    def encode(self, lines: Iterable[str]) -> Any:
-        """Return an array of ids (T,), eos at the end, for each line.
-
-        Raises ValueError for a line that is too long: a part of an id would be another id.
-        """
-        rows = [np.array([*Ids.encode(self, line), self.eos]) for line in lines]
-        for row in rows:
-            if len(row) > self.max_len:
-                raise ValueError(f"a text must have at most {self.max_len - 1} ids for this model,"
-                                 f" got {len(row) - 1}")
-        return rows
-
-    def pieces(self, ids: Iterable[int], side: str = "target") -> list[str]:
-        """Return a label for each id; the token that starts a target is <s>."""
-        return ["<s>" if i == self.bos else str(int(i)) for i in ids]
+KINDS = (".json", ".safetensors", ".spm")  # of the files that a folder is read from
 
 
 class RealTask(WordsTask):
     """The task of a real language model."""
 
     def __init__(self, loaded):
-        self.vocabulary = loaded.vocabulary or Ids()
+        self.vocabulary = loaded.vocabulary
         self.name, self.max_length, self.vocab_size = loaded.family, loaded.max_len, loaded.V
 
 
@@ -98,7 +42,7 @@ class MarianPipeline(SentencePipeline):
     """A real translator."""
 
     def __init__(self, loaded):
-        task = MarianTask(loaded.vocabulary or TranslatorIds(loaded), loaded.max_len)
+        task = MarianTask(loaded.vocabulary, loaded.max_len)
         super().__init__(task, loaded.decoding_model())                # it never writes padding
         self.loss = LabelSmoothedCrossEntropy(0.0, pad=task.pad)       # log p of padding is -inf
 
@@ -163,14 +107,17 @@ class Loaded:
             raise CheckpointError(f"{path}: model_type must be one of {', '.join(FAMILIES)}, got"
                                   f" {str(kind)[:60]}")
         loader, pipeline_of = FAMILIES[kind]
-        self.loaded = loader(folder)
+        self.folder, self.loaded = Path(folder), loader(folder)
+        if self.loaded.vocabulary is None:
+            raise CheckpointError(f"{folder} must have the files of its tokenizer, such as"
+                                  " tokenizer.json: `save_pretrained` of the tokenizer writes them")
         self.ready = pipeline_of(self.loaded)
         self.task, self.model, self.uses = self.ready.task, self.loaded.model, self.ready.uses
 
     @property
     def files(self) -> list[str]:
         """Names of the files that the model may have been read from."""
-        return [*FOLDER_FILES, *self.loaded.parts]
+        return [path.name for path in self.folder.iterdir() if path.suffix in KINDS]
 
     def pipeline(self) -> Pipeline:
         """Return the model with its task, ready to use."""
