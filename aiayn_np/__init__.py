@@ -11,8 +11,8 @@ Read it beside the paper, in this order:
     encoder, decoder, transformer            Sec. 3.1, Fig. 1
     training/                                Sec. 5: loop, loss, optimizer (Eq. 3), toy tasks
     decoding/                                Sec. 6.1: greedy, beam search, kept keys and values
-    proofs/                                  the gradient check, and what a forward must not do
-    reading/                                 what a word was made of
+        proofs/                                  the gradient check, and other properties of a layer
+        reading/                                 how much each input adds to a logit
     plotting/                                maps, tables, pictures
     pipelines/, runs/, cli/                  a model with its task, a training's folder, commands
     text/                                    sentence pairs: vocabulary, batches, BLEU
@@ -61,8 +61,8 @@ from .plotting.figures import (
     plot_positional_encoding,
 )
 
-# Apple's BLAS, and some builds of OpenBLAS, raise these flags although a product is right. Only the
-# products of this library are meant: training looks at their numbers, and a nan stays one.
+# Apple's BLAS, and some builds of OpenBLAS, raise these flags for correct products. The filter is
+# for the products of this library: training checks their numbers, and a nan stays a nan.
 warnings.filterwarnings("ignore", "(divide by zero|overflow|invalid value) encountered in matmul",
                         RuntimeWarning, module=r"aiayn_np\.")
 

@@ -1,7 +1,7 @@
 """Checks of the arguments of layers. A message says what must hold, then what was given.
 
-A forward or a constructor calls them in its first lines. Some return the argument in the form
-that the layer needs: a size with its default, ids as an array.
+A forward or a constructor calls the checks in its first lines. Some checks return the argument in
+the form that the layer needs: a size with its default, ids as an array.
 """
 
 import functools
@@ -12,8 +12,8 @@ import numpy as np
 
 FLOATS = "fdD"  # float32, float64, and complex128 for the gradient check
 DTYPES = frozenset(map(np.dtype, FLOATS))
-PLAIN: set[type] = {np.ndarray}  # types that a layer takes; in np.matrix `*` is another product
-LARGEST = np.iinfo(np.intp).max  # size that NumPy can count
+PLAIN: set[type] = {np.ndarray}  # accepted types; np.matrix is none, its `*` is the matrix product
+LARGEST = np.iinfo(np.intp).max  # the largest size that NumPy can count
 
 
 def one_line(error):
@@ -53,18 +53,18 @@ def check_number(name, value, low, high, *, open_low=False):
 
 
 def check_rng(rng, *, or_none=False):
-    """Check for a numpy Generator: randomness is an argument here, never a global state.
+    """Raise TypeError unless rng is a numpy Generator: randomness is an argument, never global.
 
-    or_none: whether None will do, which leaves the parameters of a layer empty
+        or_none: allow None, with which a layer leaves its parameters empty
     """
     if not (isinstance(rng, np.random.Generator) or (or_none and rng is None)):
         raise TypeError(f"rng must be a numpy.random.Generator, got {type(rng).__name__}")
 
 
 def check_heads(d_model, h, d_k, d_v):
-    """Return (d_k, d_v) with the paper's default d_model / h where one is None.
+    """Return (d_k, d_v). None stands for the paper's default, d_model / h.
 
-    With d_k given and d_model not divisible by h, d_v follows d_k (the paper has them equal).
+    If h does not divide d_model, None for d_v stands for the given d_k (the paper has them equal).
     """
     check_sizes(d_model=d_model, h=h)
     divisible = d_model % h == 0
@@ -123,7 +123,7 @@ def check_gradient(grad, y_shape, y_dtype, name="grad_y"):
 
 
 def check_same_shape(x, y, names):
-    """Check for one shape, as in a residual sum (where broadcasting would hide a mistake)."""
+    """Check that two arrays have the same shape: in a sum, broadcasting would hide a mistake."""
     for name, array in zip(names, (x, y)):
         if type(array) not in PLAIN or array.dtype not in DTYPES:
             check_array(name, array)
@@ -134,14 +134,14 @@ def check_same_shape(x, y, names):
 
 
 def check_factory(name, factory, call):
-    """Refuse one layer for all places where a factory has to make one for each."""
+    """Refuse a layer in place of a factory: each place in a model needs a layer of its own."""
     if factory is not None and (is_layer(factory) or not callable(factory)):
         got = type(factory).__name__
         raise TypeError(f"{name} must be a factory, called as {call} for each place, got {got}")
 
 
 def check_layer(name, layer, call):
-    """Check for a layer, such as a factory has to return; `call` says how the factory is called."""
+    """Check that a value is a layer; `call` shows how a factory is called, for the message."""
     if not is_layer(layer):
         got = type(layer).__name__
         raise TypeError(f"{name} must be a layer, or a factory {call} that returns one, got {got}")
@@ -164,7 +164,7 @@ def check_integers(name, ids, *, ndim=None):
 
 
 def check_ids(name, ids, vocab_size, *, ndim=None):
-    """Return token ids as an array of the integers that NumPy indexes by, in [0, vocab_size)."""
+    """Return token ids as an array of np.intp; check that all of them lie in [0, vocab_size)."""
     ids = check_integers(name, ids, ndim=ndim)
     if ids.size and (ids.min() < 0 or ids.max() >= vocab_size):
         at = tuple(int(i) for i in np.argwhere((ids < 0) | (ids >= vocab_size))[0])
@@ -174,7 +174,7 @@ def check_ids(name, ids, vocab_size, *, ndim=None):
 
 
 def check_positions(T, start, max_len):
-    """Check that a positional encoding has the rows start .. start + T."""
+    """Check that a positional encoding has rows for the positions start .. start + T."""
     check_sizes(T=T)
     if (type(start) is not int and not is_integer(start)) or start < 0:
         raise ValueError(f"start must be an integer of at least 0, got start={start!r}")
@@ -184,7 +184,7 @@ def check_positions(T, start, max_len):
 
 
 def check_attention_shapes(Q, K, V, names=("Q", "K", "V"), *, last=None, parameter=None):
-    """Check Q (..., T_q, d_k), K (..., T_k, d_k), V (..., T_k, d_v); the rest as `check_array`."""
+    """Check Q (..., T_q, d_k), K (..., T_k, d_k) and V (..., T_k, d_v), see `check_array`."""
     dtypes = DTYPES if parameter is None else {parameter.value.dtype}
     for name, x in zip(names, (Q, K, V)):
         plain = type(x) in PLAIN and x.dtype in dtypes and x.ndim > 1 and x.shape[-1]
@@ -206,7 +206,7 @@ def check_attention_shapes(Q, K, V, names=("Q", "K", "V"), *, last=None, paramet
 
 
 def check_mask(allowed, scores_shape):
-    """Check for a boolean mask that NumPy cannot broadcast to the wrong axes of the scores."""
+    """Check that a mask is boolean and cannot be broadcast to the wrong axes of the scores."""
     if allowed is None:
         return
     if type(allowed) not in PLAIN or allowed.dtype != bool:
@@ -226,7 +226,7 @@ def check_mask(allowed, scores_shape):
 
 @functools.cache
 def memory_bytes():
-    """Return the physical memory of this machine; infinity where the system does not tell."""
+    """Return the physical memory of this machine, or infinity if the system does not tell it."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, OSError, ValueError):

@@ -18,11 +18,11 @@ class DecoderLayer(Module):
 
     Sec. 3.1 and 3.2.3, Fig. 1 right
     x (..., T_tgt, d_model)   memory (..., T_src, d_model)   ->   (..., T_tgt, d_model)
-    allowed: the mask of the self-attention, which must include `causal`;
+    allowed: the mask of the self-attention; it must include `causal`.
     memory_allowed: the mask over the memory.   attention: as in EncoderLayer.
     """
     formula = "Masked self-attention, attention over the memory, feed-forward, each with Add & Norm"
-    position_wise = True  # each query alone, so decoding may keep keys and values
+    position_wise = True  # computes each query alone, so decoding may keep keys and values
 
     def __init__(self, d_model, d_ff, h, *, P_drop=0.1, d_k=None, d_v=None, attention=None, rng):
         check_layer_options(d_model, d_ff, h, d_k, d_v, P_drop, rng)

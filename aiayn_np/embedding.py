@@ -33,7 +33,7 @@ class Embedding(Module):
         check_gradient(grad_y, (*cache.ids.shape, self.d_model), self.E.value.dtype)
         # y = E[ids] * sqrt(d_model)
         grad_rows = (grad_y * math.sqrt(self.d_model)).reshape(-1, self.d_model)
-        add_at(self.E.grad, cache.ids.reshape(-1), grad_rows)   # for every repeated id; += does not
+        add_at(self.E.grad, cache.ids.reshape(-1), grad_rows)   # adds repeated ids, += does not
 
 
 class OutputProjection(Module):

@@ -14,7 +14,7 @@ class EncoderLayer(Module):
     """Self-attention, Add & Norm, feed-forward, Add & Norm            Sec. 3.1, Fig. 1 left
 
     x (..., T, d_model)   allowed: the mask of MultiHeadAttention   ->   (..., T, d_model)
-    attention: a factory called as attention(h, d_k, d_v, rng), or a layer; None is the paper's.
+    attention: a factory called as attention(h, d_k, d_v, rng), or a layer; None: the paper's.
     """
     formula = "Self-attention, Add & Norm, feed-forward, Add & Norm"
     kept_at = ("",)
@@ -78,7 +78,7 @@ class Encoder(Module):
 
 
 def mirrored(layers, caches):
-    """Return (layer, its cache) from the last layer to the first, as backward goes."""
+    """Return the pairs (layer, cache) in the order of backward: the last layer comes first."""
     if len(layers) != len(caches):
         raise ValueError("cache must hold one cache for each layer of the stack,"
                          f" {len(layers)}, got {len(caches)}")
@@ -86,8 +86,8 @@ def mirrored(layers, caches):
 
 
 def final_norm(layers, d_model):
-    """Return the norm that ends a stack: None in the paper. A pre-norm layer does not normalise
-    its output: its `stack_norm` names the class that does, also if another layer contains it."""
+    """Return the norm at the end of a stack; None in the paper. A pre-norm layer does not normalise
+    its output. Its `stack_norm` is the class of the missing norm; another layer may wrap it."""
     norms = (x.stack_norm for _, x in leaves(layers[-1], object) if hasattr(x, "stack_norm"))
     norm = next(norms, None)
     return norm and norm(d_model)

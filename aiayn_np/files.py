@@ -1,7 +1,7 @@
 """Files that are never half written, and new folders.
 
-A new file is written to a neighbouring `.part` file first. It takes the place of the old one when
-it is whole and on disk, so that an interruption leaves the old file or the new one.
+A new file is first written as a `.part` file beside the old one. The `.part` file replaces the old
+one when it is whole and on disk. So an interruption leaves either the old file or the new one.
 """
 
 import contextlib
@@ -13,16 +13,16 @@ from pathlib import Path
 
 try:
     import fcntl
-except ImportError:  # Windows, on which no file that is open can be removed
+except ImportError:  # Windows, where an open file cannot be removed
     fcntl = None  # type: ignore[assignment]
 
-NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # the request was not wrong
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # no fault of the request
 PLAINLY = {errno.EISDIR: "a folder stands where a file must be"} | dict.fromkeys(
     (errno.ENOTDIR, errno.EEXIST), "a file stands where a folder must be")
 
 
 def reason_of(error):
-    """Return an error of the system as "file: reason", and any other error as it is."""
+    """Return the text "file: reason" for an error of the system, and any other error unchanged."""
     if isinstance(error, OSError) and error.errno and error.strerror:
         system = os.strerror(error.errno)
         reason = error.strerror.replace(system, PLAINLY.get(error.errno, system))
@@ -31,18 +31,18 @@ def reason_of(error):
 
 
 class CheckpointError(Exception):
-    """A file that is not a whole checkpoint of this model; the message says what is wrong."""
+    """The error for a file that is not a whole checkpoint of this model; the message says why."""
 
 
 class ChangedError(Exception):
-    """Another program has written to a file that this one was about to replace."""
+    """The error when another program has written to a file that this one was about to replace."""
 
 
 @contextlib.contextmanager
 def replacing(path):
-    """Open a file to write that takes the place of `path` when it is whole and on disk.
+    """Open a file for writing; it replaces the file `path` when it is whole and on disk.
 
-    A symbolic link stays, and the file behind it is replaced. An OSError names the path.
+    A symbolic link stays: the file behind it is replaced. An OSError names `path`.
     """
     path = Path(os.path.realpath(path))
     check_replaceable(path)
@@ -55,7 +55,7 @@ def replacing(path):
             os.fsync(file.fileno())
             if fcntl:
                 os.replace(part, path)
-        if not fcntl:                                                  # there it must be closed
+        if not fcntl:                                                  # on Windows only when closed
             os.replace(part, path)
     except OSError as error:
         if error.errno is None or error.filename not in (None, str(part)):
@@ -80,7 +80,7 @@ def keep_mode(file, path):
 
 @contextlib.contextmanager
 def held(file):
-    """Lock an open file, where the system can: then `parts_in` knows that it is being written."""
+    """Lock an open file, if the system can, so that `parts_in` knows that it is being written."""
     if fcntl:
         with contextlib.suppress(OSError):                             # some networks have no locks
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -96,13 +96,13 @@ def is_held(path):
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
-    except OSError:                                                    # it is gone, or has no locks
+    except OSError:                                                 # no such file, or no locks here
         return not path.exists()
     return False
 
 
 def new_part(folder):
-    """Return the hidden path of something unfinished in a folder; no other name is like it."""
+    """Return a new hidden path for an unfinished file or folder; its name is random."""
     return folder / f".{os.urandom(8).hex()}.part"
 
 
@@ -113,7 +113,7 @@ def parts_in(folder):
 
 
 def check_replaceable(path):
-    """Raise PermissionError unless a path is free, or a file that may be written."""
+    """Raise PermissionError unless `path` is free or is a file that may be written."""
     if path.exists() and not (path.is_file() and os.access(path, os.W_OK)):
         got = "a folder" if path.is_dir() else "one that is write-protected or a device"
         raise PermissionError(errno.EACCES, f"must be a file to write to, got {got}", str(path))
@@ -123,9 +123,9 @@ def check_replaceable(path):
 def new_folder(path):
     """Yield a hidden folder to fill; its files move to the folder `path` at the end.
 
-    If the block fails, the hidden folder goes, and so do the folders that were made for it. What
-    another program wrote into `path` meanwhile stays. Raises FileExistsError for a folder that is
-    there and not empty, and for a name that is taken at the end.
+    If the block fails, the hidden folder and the parents made for it are removed. Files that
+    another program wrote into `path` meanwhile stay. Raises FileExistsError if `path` is not empty,
+    or if at the end another program has taken one of the names.
     """
     path = Path(path)
     with made_folder(path):
@@ -147,23 +147,23 @@ def new_folder(path):
 
 
 def check_free(path, taken):
-    """Raise FileExistsError if some names in a folder are taken."""
+    """Raise FileExistsError for a folder if some names in it are `taken`."""
     if taken:
         raise FileExistsError(errno.EEXIST, "is there already: choose another name", str(path))
 
 
 @contextlib.contextmanager
 def made_folder(path, own=False):
-    """Make a folder with its parents. If the block fails, those that it made go, if empty.
+    """Make a folder with its parents. If the block fails, remove the empty ones of those made here.
 
-    own : whether the folder was made just before, so that it goes as well
+    own : whether the caller has just made the folder, so that it is removed as well
     """
     missing = [path] if own else [each for each in (path, *path.parents) if not each.exists()]
     try:
         path.mkdir(parents=True, exist_ok=True)
         yield path
     except BaseException:
-        with contextlib.suppress(OSError):                             # one that is not empty
+        with contextlib.suppress(OSError):                             # a folder that is not empty
             for folder in missing:
                 folder.rmdir()
         raise

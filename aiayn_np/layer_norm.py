@@ -12,7 +12,7 @@ class LayerNorm(Module):
 
     x (..., d_model)   gamma, beta (d_model,)   ->   (..., d_model)
     Mean and variance (biased: divided by d_model) are taken over the features of one position.
-    Their squares must be finite: beyond |x| of 1e19 in float32, 1e154 in float64, n is 0.
+    (x - mean)^2 must be finite: beyond |x| of 1e19 in float32, 1e154 in float64, n is 0.
 
     backward, with g = grad_y * gamma and s = sqrt(variance + eps): x_k moves n_j directly, through
     the mean and through the variance,   dn_j/dx_k = (1[j = k] - 1/d - n_j n_k / d) / s,   so

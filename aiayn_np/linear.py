@@ -1,4 +1,4 @@
-"""The affine map, the only place where the model has weight matrices besides the embedding."""
+"""The affine map. Besides the embedding, only affine maps have weight matrices in the paper."""
 
 import math
 

@@ -17,8 +17,8 @@ def causal(T: int) -> np.ndarray:
 def not_padding(ids: np.ndarray, pad: int | None = 0) -> np.ndarray:
     """Return the mask (B, 1, 1, T) of the real tokens in `ids` (B, T).
 
-    It masks key *columns*, for every head and query. The rows of padded queries stay: nobody
-    reads their outputs, because as keys they are masked, and the loss leaves them out.
+    The mask hides key *columns*, from every head and query. The rows of padded queries stay. Nobody
+    reads their outputs: as keys they are masked, and the loss leaves their targets out.
     """
     ids = check_integers("ids", ids, ndim=2)
     return (ids != pad)[:, None, None, :]

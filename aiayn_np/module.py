@@ -3,15 +3,15 @@
     y, cache = layer.forward(*arrays, **options)   arrays: the variables of the gradient
     grad     = layer.backward(grad_y, cache)       one gradient per array, same order, shape, dtype
 
-A layer holds parameters and hyper-parameters and nothing else. What backward needs to know of a
-forward is in the cache that this forward returned, so one layer may run forward many times before
-any of its backwards. `backward` adds to `Parameter.grad` and writes to nothing else.
-A layer holds its parameters and sub-layers in attributes, lists, tuples and dicts; elsewhere, as in
-a set, nobody looks for them.
-A layer that draws its parameters takes `rng`. `rng=None` draws nothing: what would be drawn is left
-empty (np.empty), for a caller who fills in every value, as `load_state_dict` and `models` do.
-What is returned may be an array that was given (a dropout that drops nothing returns x), so do not
-write into results either.
+A layer holds parameters and hyper-parameters and nothing else. The cache that a forward returns has
+all numbers that its backward needs, so one layer may run forward many times before any of its
+backwards. `backward` adds to `Parameter.grad` and writes to nothing else.
+A layer holds its parameters and sub-layers in attributes, lists, tuples and dicts. In a set, for
+example, they would not be found.
+A layer that draws its parameters takes `rng`. `rng=None` draws nothing and leaves the arrays empty
+(np.empty), for a caller who fills in every value, as `load_state_dict` and `models` do.
+A result may be an argument itself (a dropout that drops nothing returns x). So do not write into
+results either.
 """
 
 from collections.abc import Iterator, Mapping
@@ -32,12 +32,12 @@ class Parameter:
 
     @classmethod
     def normal(cls, deviation: float, shape: tuple, rng: np.random.Generator | None) -> "Parameter":
-        """Draw from N(0, deviation^2); without `rng` the values are whatever np.empty holds."""
+        """Draw from N(0, deviation^2); without `rng` the values are those of np.empty."""
         return cls(np.empty(shape) if rng is None else rng.normal(0, deviation, shape))
 
     @classmethod
     def uniform(cls, limit: float, shape: tuple, rng: np.random.Generator | None) -> "Parameter":
-        """Draw from [-limit, limit); without `rng` the values are whatever np.empty holds."""
+        """Draw from [-limit, limit); without `rng` the values are those of np.empty."""
         return cls(np.empty(shape) if rng is None else rng.uniform(-limit, limit, shape))
 
     def zero_grad(self) -> None:
@@ -54,7 +54,7 @@ class Parameter:
 class Cache(SimpleNamespace):
     """The arrays of one forward. Its attributes repeat the module's names; `print` lists them.
 
-    `freeze` names the array that is zero where `reading.frozen` makes the layer linear; None: none.
+    `freeze` names the array that `reading.frozen` sets to zero; None if there is none.
 
     >>> print(Cache(Q=np.zeros((2, 3)), softmax=Cache(y=np.ones(3))))
     Q          (2, 3)  float64
@@ -69,8 +69,8 @@ class Cache(SimpleNamespace):
 class Module:
     """Base of every layer. Subclasses write `forward` and `backward`."""
     formula = ""  # of forward, in one line, for tables and pages
-    position_wise = False  # each position (of an attention: each query) is computed alone
-    kept_at: tuple[str, ...] = ()  # ends of the paths at which decoding may keep what it computed
+    position_wise = False  # whether each position (in attention: each query) is computed alone
+    kept_at: tuple[str, ...] = ()  # path endings of the layers whose keys decoding may keep
 
     def __call__(self, *arrays, **options):
         return self.forward(*arrays, **options)[0]
@@ -82,7 +82,7 @@ class Module:
         raise NotImplementedError(f"{type(self).__name__} has no backward")
 
     def named_parameters(self) -> Iterator[tuple[str, Parameter]]:
-        """Yield (dotted name, Parameter); a shared Parameter comes once, under its first name."""
+        """Yield (dotted name, Parameter); a shared Parameter comes once, with its first name."""
         seen = set()
         for name, parameter in leaves(self, Parameter):
             if id(parameter) not in seen:
@@ -112,13 +112,13 @@ class Module:
         return {name: parameter.value.copy() for name, parameter in self.named_parameters()}
 
     def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
-        """Write `state` into the parameters, in place and in their dtype; all or nothing."""
+        """Write `state` into the parameters, in place and in their dtype; all values or none."""
         self.check_state_dict(state)
         for name, parameter in self.named_parameters():
             parameter.value[...] = state[name]
 
     def check_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
-        """Refuse anything but a state of this model.
+        """Refuse a value that is not a state of this model.
 
         Raises KeyError when names are missing or unknown, ValueError for a wrong shape and
         TypeError for anything but a real array.

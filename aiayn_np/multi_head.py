@@ -9,7 +9,7 @@ from .module import Cache, Module
 
 
 def split_heads(x: np.ndarray, h: int) -> np.ndarray:
-    """Turn (..., T, h * d) into (..., h, T, d): another order of the axes, the same numbers."""
+    """Turn (..., T, h * d) into (..., h, T, d): the same numbers, with the axes reordered."""
     return x.reshape(*x.shape[:-1], h, x.shape[-1] // h).swapaxes(-2, -3)
 
 
@@ -20,7 +20,7 @@ def merge_heads(x: np.ndarray) -> np.ndarray:
 
 
 def make_attention(attention, h, d_k, d_v, rng):
-    """Return the paper's attention for None, a layer as it is, else what the factory makes."""
+    """Return the paper's attention for None, a given layer unchanged, else the factory's layer."""
     if attention is None:
         return ScaledDotProductAttention()
     if not isinstance(attention, Module) and callable(attention):

@@ -12,9 +12,9 @@ class SinusoidalPositionalEncoding(Module):
     """y = x + PE,   PE(pos, 2i)     = sin(pos / 10000^(2i / d_model))      Sec. 3.5
                      PE(pos, 2i + 1) = cos(pos / 10000^(2i / d_model))
 
-    x (..., T, d_model), its first position being number `start`   ->   the same shape
-    PE is a constant: the gradient passes through unchanged. (`rng` is taken and not used, so that
-    both encodings are made by the same call.)
+    x (..., T, d_model), whose first position has the number `start`   ->   the same shape
+    PE is a constant: the gradient passes through unchanged. (`rng` is not used: the argument lets
+    one call construct either encoding.)
     """
     formula = "y = x + PE"
     position_wise = True
@@ -48,7 +48,7 @@ class SinusoidalPositionalEncoding(Module):
 class LearnedPositionalEncoding(Module):
     """y = x + E[pos]                                                  Table 3 (E); Gehring et al.
 
-    x (..., T, d_model), its first position being number `start`   ->   the same shape
+    x (..., T, d_model), whose first position has the number `start`   ->   the same shape
     E (max_len, d_model), drawn N(0, 1/2): the mean square of the sinusoids is 1/2 too.
     rng=None leaves E empty.
     """

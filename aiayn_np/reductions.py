@@ -7,8 +7,8 @@ sum, done by the BLAS for all rows at once.
 
 import numpy as np
 
-SHORT = 64  # up to this length a maximum is faster down the columns of a copy than along rows
-FEW = 256  # up to so many classes a product with one-hot rows is faster than np.add.at
+SHORT = 64  # for rows up to this length, a maximum is faster along the columns of a copy
+FEW = 256  # for up to so many classes, a product with one-hot rows is faster than np.add.at
 
 
 def row_sum(x: np.ndarray) -> np.ndarray:
@@ -46,9 +46,9 @@ def column_sum(x: np.ndarray) -> np.ndarray:
 def add_at(total: np.ndarray, ids: np.ndarray, rows: np.ndarray) -> None:
     """Do np.add.at(total, ids, rows): total[ids[i]] += rows[i], for repeated ids too.
 
-    total (V, d)   ids (n,)   rows (n, d).   Few classes take a product with the one-hot ids, where
-    a number that is not finite would reach every class, because 0 * inf is nan. Many classes take
-    one row after the other, which is faster than np.add.at from rows of about 100 numbers on.
+    total (V, d)   ids (n,)   rows (n, d).   Few classes: a product with the one-hot ids, if the
+    sums are finite (0 * inf is nan and would reach every class). Many classes: one row after the
+    other, which is faster than np.add.at from rows of about 100 numbers on.
     """
     V = len(total)
     if V <= FEW:

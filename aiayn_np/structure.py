@@ -1,4 +1,4 @@
-"""The layers of a model as text, by which a checkpoint and an export know it."""
+"""Describe the layers of a model as text, for a checkpoint and an export to compare."""
 
 import numpy as np
 
@@ -8,8 +8,8 @@ from .module import Module, Parameter, leaves
 def structure(module, without=()):
     """Return {dotted name: text} of every layer: class and values, "MultiHeadAttention(h=4, ...)".
 
-    It tells models apart whose arrays have the same names and shapes: two heads or four, scores
-    with a scale or without. A method that was assigned on a layer is left out.
+    The texts differ for models that have arrays of the same names and shapes: two heads or four,
+    scores with or without a scale. A method that was assigned on a layer is left out.
     without : names of values to leave out
     """
     return {path: description(layer, without) for path, layer in leaves(module, Module)}
@@ -36,7 +36,7 @@ def plain(value):
 def difference(one, other):
     """Return (name, text in one, text in the other) of the first layer in which structures differ.
 
-    Return None where they are equal. The text of a missing layer is "missing".
+    Return None if the structures are equal. The text of a missing layer is "missing".
     """
     name = next((name for name in [*one, *other] if one.get(name) != other.get(name)), None)
     return None if name is None else (name, one.get(name, "missing"), other.get(name, "missing"))

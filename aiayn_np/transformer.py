@@ -82,7 +82,7 @@ class Transformer(Module):
         return logits, Cache(**vars(encoded), **vars(decoded))
 
     def encode(self, src, *, rng=None):
-        """Turn source ids (B, T_src) into memory (B, T_src, d_model), cache."""
+        """Return (memory (B, T_src, d_model), cache) for source ids (B, T_src)."""
         src = check_ids("src", src, self.vocab_size, ndim=2)
         c = Cache()
         x, c.src_embedding = self.src_embedding.forward(src)           # (B, T_src, d_model)
@@ -93,7 +93,7 @@ class Transformer(Module):
         return memory, c
 
     def decode(self, tgt, memory, *, memory_allowed, rng=None):
-        """Turn target ids (B, T_tgt) and the memory into logits (B, T_tgt, vocab_size), cache."""
+        """Return (logits (B, T_tgt, vocab_size), cache) of target ids (B, T_tgt) and the memory."""
         tgt = check_ids("tgt", tgt, self.vocab_size, ndim=2)
         c = Cache()
         x, c.tgt_embedding = self.tgt_embedding.forward(tgt)           # (B, T_tgt, d_model)

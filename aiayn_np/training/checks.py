@@ -29,7 +29,7 @@ def check_scalar(name, value):
 
 
 def check_targets(logits, targets, pad):
-    """Return targets as ids, one for each position of the logits, not all of them padding."""
+    """Return targets as ids, one for each position of the logits; all padding is refused."""
     check_array("logits", logits, min_ndim=2)
     targets = check_ids("targets", targets, logits.shape[-1])
     if targets.shape != logits.shape[:-1]:
@@ -41,12 +41,12 @@ def check_targets(logits, targets, pad):
 
 
 def check_sizes_or_none(**sizes):
-    """Check those sizes that are given, and let None pass."""
+    """Check each size that is not None."""
     check_sizes(**{name: size for name, size in sizes.items() if size is not None})
 
 
 def check_state(model, optimizer, recent, schedule):
-    """Refuse an optimizer, recent states or a schedule that would fail, or train nothing."""
+    """Refuse an optimizer, recent states or a schedule that could not train the model."""
     if not isinstance(optimizer, Adam):
         raise TypeError(f"optimizer must be an Adam, got {optimizer!r}")
     if not {*optimizer.parameters} <= {*model.parameters()}:

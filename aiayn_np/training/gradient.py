@@ -11,8 +11,8 @@ backward with n_i / n instead of 1, and the gradients only have to be summed.
 
 Several processes compute their shares at the same time (ranks.py). A process may also compute
 several shares one after the other (`accumulate`). Then only one share at a time needs memory, so
-that a large batch fits into a small machine. Each share has its own generator for dropout, made
-from the given one anew for every batch.
+so a large batch fits into a small machine. Each share has its own generator for dropout. For every
+batch these generators are made anew from the given one.
 """
 
 import copy
@@ -33,8 +33,8 @@ def gradient_of(model: Module, criterion: Any, measure: Callable[[Cache], Any], 
                 rng: np.random.Generator | None, weight: float = 1.0) -> tuple[float, Any, str]:
     """Add the gradient of a batch, times `weight`, to the parameters' gradients.
 
-    Returns the loss, what `measure` finds in its cache, and "", or the name of the first tensor
-    that is not finite if the loss is not.
+    Returns (loss, `measure` of the loss's cache, name). The name is "" for a finite loss, else that
+    of the first tensor that is not finite.
     """
     *inputs, targets = batch
     logits, cache = model.forward(*inputs, rng=rng)                           # forward
@@ -46,10 +46,10 @@ def gradient_of(model: Module, criterion: Any, measure: Callable[[Cache], Any], 
 
 @dataclass
 class SharedGradient:
-    """The function that adds the gradient of a batch in `accumulate` shares on each of the ranks.
+    """Add the gradient of a batch, computed in `accumulate` shares on each of the ranks.
 
-    It takes a batch and a generator, and returns the triple of `gradient_of`, on all ranks the
-    same. Where one share is all there is, it is `gradient_of`.
+    A call with a batch and a generator returns the triple of `gradient_of`, equal on all ranks.
+    With a single share it is a call of `gradient_of`.
     """
 
     model: Module
@@ -66,7 +66,7 @@ class SharedGradient:
         n, first = self.ranks.size * self.accumulate, self.ranks.rank * self.accumulate
         if n == 1:
             return gradient_of(self.model, self.criterion, self.measure, batch, rng)
-        after: Any = copy.deepcopy(rng)      # without dropout, `rng` does not move on
+        after: Any = copy.deepcopy(rng)      # without dropout, `rng` keeps its state
         seeds = after.integers(2**63, size=n) if after else ()
         rngs: list = [np.random.default_rng(seed) for seed in seeds] or [None] * n
         fresh = states(rngs)
@@ -88,7 +88,7 @@ class SharedGradient:
 
 
 def cut(batch, n, pad):
-    """Yield (number, weight, rows) of each of the n shares of a batch that has a target."""
+    """Yield (number, weight, rows) of each of the n shares of a batch, if it has a target."""
     count = int(np.count_nonzero(batch[-1] != pad))
     for i, rows in enumerate(zip(*(np.array_split(x, n) for x in batch))):
         own = int(np.count_nonzero(rows[-1] != pad))
@@ -97,5 +97,5 @@ def cut(batch, n, pad):
 
 
 def states(rngs):
-    """Return the states of generators; another state means that numbers were drawn."""
+    """Return the states of generators; drawing numbers changes a state."""
     return [rng and rng.bit_generator.state for rng in rngs]

@@ -1,6 +1,6 @@
 """Training: batch, forward, loss, backward, rate, step, and again (Sec. 5).
 
-`training_steps` is the one loop, for toy tasks (`train`) and for every run (runs/training.py).
+`training_steps` is the only loop. Toy tasks (`train`) and all runs (runs/training.py) use it.
 """
 
 import copy
@@ -28,7 +28,7 @@ from .threads import blas_threads
 
 M = TypeVar("M", bound=Module)
 
-AVERAGED, AVERAGED_EVERY = 5, 10  # states that are averaged for validation, steps between them
+AVERAGED, AVERAGED_EVERY = 5, 10  # states in the average for validation, steps between them
 VALIDATED = 5000  # sequences that a toy task is validated on
 
 
@@ -36,7 +36,7 @@ VALIDATED = 5000  # sequences that a toy task is validated on
 class Step:
     """One step of `training_steps`.
 
-    batch : its inputs, and then its targets     scores : what was measured     seconds : from start
+    batch : (*inputs, targets)     scores : the measured numbers     seconds : since the start
     """
 
     step: int
@@ -48,11 +48,11 @@ class Step:
 
 @dataclass
 class Progress:
-    """One step: loss without smoothing, share of tokens right, rate, seconds since the start.
+    """The record of a step: loss without smoothing, share of right tokens, rate, seconds so far.
 
     `validation` is the share of validation sequences that were decoded exactly; None between
-    validations. The longest come first, and validation stops at the first chunk with a mistake, so
-    only a share of 1 is of all sequences.
+    validations. Validation begins with the longest sequences and stops at the first chunk with a
+    mistake, so only a share of 1 counts all sequences.
     """
 
     step: int
@@ -69,11 +69,11 @@ class Progress:
 
     @property
     def solved(self) -> bool:
-        """Tell whether every validation sequence was right, so that training ends."""
+        """Tell whether every validation sequence was right; then training ends."""
         return self.validation == 1
 
     def told(self) -> str:
-        """Return what was measured, as the end of a line."""
+        """Return the accuracy and the validation share as the end of a progress line."""
         line, which = f"; tokens right {self.accuracy:.1%}", "all" if self.solved else "longest"
         return f"{line}, {which} sequences right {self.validation:.1%}" if self.measured else line
 
@@ -82,9 +82,9 @@ def training_steps(model: Module, criterion: Any, optimizer: Adam, batch_of: Cal
                    rate_of: Callable[[int], float], *, steps: int,
                    rng: np.random.Generator | None, gradient: Callable | None = None,
                    threads: int | None = None) -> Iterator[Step]:
-    """Take every step from the optimizer's next one to the last, and yield it.
+    """Take the optimizer's next step and all others up to `steps`; yield a Step after each.
 
-    batch_of, rate_of : functions of the step: (*inputs, targets), and the learning rate
+    batch_of : step -> (*inputs, targets)     rate_of : step -> learning rate
     rng : for dropout         gradient : a SharedGradient; by default `gradient_of`
 
     Raises FloatingPointError, before the step is taken, when loss or a gradient is not finite.
@@ -108,28 +108,28 @@ def train(model: Transformer, task: Task, *, steps: int, batch_size: int = 64,
           schedule: Callable[[int], float] | None = None, eps_ls: float = 0.1,
           validate_every: int | None = 25, validation_size: int = VALIDATED, ranks: Alone = ALONE,
           accumulate: int = 1, threads: int | None = None) -> Iterator[Progress]:
-    """Train on batches of a task: a generator that takes a step and yields its Progress.
+    """Train on batches of a task: yield the Progress of every step.
 
     The average of the model's last states is validated, as the paper averages checkpoints
-    (Sec. 6.1), because single states of a small model jump about. Training ends after `steps`, or
-    as soon as the average decodes every validation sequence exactly. Then the model takes the
-    values of the average. With `validate_every=None` nothing is validated, and every step is taken.
+    (Sec. 6.1); single states of a small model vary much. Training ends after `steps`, or as soon as
+    the average decodes every validation sequence exactly. Then the model takes the values of the
+    average. With `validate_every=None` nothing is validated, and every step is taken.
 
-    `schedule` gives the rate of a step. Without it the rate is that of Eq. (3) for a model of
+    `schedule` gives the rate of a step. By default the rate is Eq. (3) with numbers for a model of
     classroom size: 100 warm-up steps and a factor of 0.2, where the paper has 4000 and 1. `rng`
     draws the batches and the dropout masks. With the `optimizer` and the `recent` states (a deque
     that is filled here) of an earlier run, training goes on after that run's last step. Only the
     optimizer's parameters are updated, and only their gradients are cleared.
 
-    The `ranks` share each batch: `launched()` returns those that mpiexec has started. Each of them
-    calls `train` with the same model, task and generator. Each computes its part in `accumulate`
-    shares, one after the other, so that only one share at a time needs memory.
+    The `ranks` share each batch; `launched()` returns the ranks that mpiexec has started. Each rank
+    calls `train` with the same model, task and generator. Each rank computes its part in
+    `accumulate` shares, one after the other, so that only one share at a time needs memory.
 
-    `threads` of BLAS take the steps: by default as many as the user's environment says, else one
+    A step uses `threads` threads of BLAS: by default the number in the user's environment, else one
     (see threads.py). Between two steps, and after the last one, the caller's number holds.
 
-    Raises ValueError and TypeError for bad options at once, and FloatingPointError, before the step
-    is taken, when loss or a gradient is not finite.
+    Raises ValueError and TypeError for bad options at once. Raises FloatingPointError when loss or
+    a gradient is not finite, before the step is taken.
     """
     check_sizes(steps=steps, batch_size=batch_size, validation_size=validation_size)
     check_sizes_or_none(validate_every=validate_every, threads=threads)
@@ -154,10 +154,10 @@ def train(model: Transformer, task: Task, *, steps: int, batch_size: int = 64,
 def until_solved(model: Module, records: Iterable, recent: deque, validate: Callable[[Any], None],
                  *, every: int, last: int, average_every: int = AVERAGED_EVERY,
                  threads: int | None) -> Iterator:
-    """Yield the records of a training up to the first one that says it is `solved`.
+    """Yield the records of a training up to the first record that is `solved`.
 
-    `every` so many steps, and after the last one, `validate` writes what it finds into the record.
-    For an average, the model's state joins the `recent` ones now and then.
+    Every `every` steps and after the last one, `validate` writes its result into the record. Every
+    `average_every` steps the model's state is appended to `recent`, for the average.
     """
     for record in records:
         if record.step % average_every == 0:
@@ -177,9 +177,9 @@ def progress_of(s: Step) -> Progress:
 
 def write_share(model: Transformer, recent: deque, task: Task, batch: Sequence[np.ndarray],
                 ranks: Alone, progress: Progress) -> None:
-    """Validate the average of the recent states: write into a record which share is right.
+    """Validate the average of the recent states, and write the share of right sequences.
 
-    The model takes the values of the average that is perfect.
+    The share is written into the record `progress`. If it is 1, load the average into the model.
     """
     average = averaged(model, recent)
     progress.validation = validate(average, task, batch, ranks=ranks)
@@ -188,7 +188,7 @@ def write_share(model: Transformer, recent: deque, task: Task, batch: Sequence[n
 
 
 def averaged(model: M, states: Sequence[dict]) -> M:
-    """Return a copy of the model with the mean of the states; an equal copy if there are none."""
+    """Return a copy of the model with the mean of the states; without states, an equal copy."""
     average = copy.deepcopy(model)
     if states:
         average.load_state_dict({k: np.mean([s[k] for s in states], axis=0) for k in states[0]})
@@ -232,6 +232,6 @@ def validate(model: Transformer, task: Task, batch: Sequence[np.ndarray], chunk:
 
 def share_exact(model: Transformer, batch: Sequence[np.ndarray], ranks: Alone = ALONE,
                 **ends: Any) -> float:
-    """Return `exact_match` of a batch, of which each of the ranks decodes a part."""
+    """Return the `exact_match` of a batch; each of the ranks decodes a part of it."""
     mine = [ranks.part(ids) for ids in batch]
     return ranks.total(round(exact_match(model, mine, **ends) * len(mine[0]))) / len(batch[0])

@@ -12,10 +12,10 @@ class LabelSmoothedCrossEntropy(Module):
     """loss = mean over real targets of  -sum_v q_v log p_v            Sec. 5.4; Szegedy et al.
 
     p = softmax(logits),   q = (1 - eps_ls) 1[v = target] + eps_ls / V over all V classes
-    logits (..., V)   targets (...) ids; those equal to `pad` do not count   ->   loss ()
+    logits (..., V)   targets (...) ids (`pad` does not count)   ->   loss ()
 
     backward: log p_v = z_v - log sum_u exp(z_u) and q sums to 1, so d loss / d z_v = p_v - q_v at
-    each real target, divided by their number.
+    each real target, divided by the number of real targets.
     """
     formula = "loss = mean over real targets of  -sum_v q_v log p_v"
 
@@ -53,7 +53,7 @@ class LabelSmoothedCrossEntropy(Module):
 class ModelLoss(Module):
     """loss = Loss(Model(src, tgt), targets)
 
-    A model and its loss as one function of the parameters, as the gradient check wants it."""
+    A model and its loss as one function of the parameters, for the gradient check."""
     formula = "loss = Loss(Model(src, tgt), targets)"
 
     def __init__(self, model: Module, loss: Module) -> None:

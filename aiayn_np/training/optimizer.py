@@ -10,10 +10,10 @@ from .store import Store
 
 
 def warmup_rate(step: int, d_model: int, warmup_steps: int, scale: float = 1.0) -> float:
-    """Return the learning rate of Eq. (3) at `step` = 1, 2, ..., times `scale` (the paper's is 1).
+    """Return the learning rate of Eq. (3) at `step` = 1, 2, ..., times `scale` (1 in the paper).
 
     d_model^-0.5 * min(step^-0.5, step * warmup_steps^-1.5): it rises linearly for `warmup_steps`
-    steps and then falls with the inverse square root. Raises ValueError below 1.
+    steps and then falls with the inverse square root. Raises ValueError for integers below 1.
     """
     check_sizes(step=step, d_model=d_model, warmup_steps=warmup_steps)
     check_number("scale", scale, 0, float("inf"))
@@ -26,12 +26,12 @@ class Adam:
     m = beta_1 m + (1 - beta_1) grad          mean of the gradient
     v = beta_2 v + (1 - beta_2) grad^2        mean of its square
     value -= rate * m_hat / (sqrt(v_hat) + eps),    m_hat = m / (1 - beta_1^t), v_hat likewise
-    Both means start at zero. The division makes up for this start in the first steps.
+    Both means start at zero. The division corrects the bias of this start in the first steps.
 
     parameters: a model, or an iterable of Parameter.
     All values stand side by side in one array, all gradients in another (see Store), so that each
     line of `step` is one sweep. For this, Adam rebinds `value` and `grad` of every parameter to
-    views of the two arrays. A model that gets other values later, as by `astype`, needs a new Adam.
+    views of the two arrays. A model that gets new arrays later, as by `astype`, needs a new Adam.
     """
 
     def __init__(self, parameters: Module | Iterable[Parameter], *, beta_1: float = 0.9,
@@ -57,7 +57,7 @@ class Adam:
         return self.store.split(self.all_v)
 
     def gradients(self) -> np.ndarray:
-        """Return all gradients in one array, also those that were assigned since the last step."""
+        """Return all gradients in one array, with those that were assigned since the last step."""
         self.store.gather()
         return self.store.grads
 
@@ -66,14 +66,14 @@ class Adam:
         self.gradients()[...] = 0
 
     def step(self, rate: float) -> None:
-        """Update every parameter in place. `rate` must lie in [0, inf), gradients be finite."""
+        """Update every parameter in place. The rate must lie in [0, inf), gradients be finite."""
         check_number("rate", rate, 0, float("inf"))
         self.store.check_finite()
         self.t += 1
         self.update(float(rate))
 
     def update(self, rate: float) -> None:
-        """Change every value by the gradients, which `step` has checked."""
+        """Change every value by its gradient; `step` has checked the gradients."""
         store = self.store
         unbias_m, unbias_v = 1 / (1 - self.beta_1**self.t), 1 / (1 - self.beta_2**self.t)
         for value, grad, m, v in store.blocks(store.values, store.grads, self.all_m, self.all_v):

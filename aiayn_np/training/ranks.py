@@ -3,12 +3,12 @@
 `mpiexec -n 4 program` starts a program four times, on one machine or on several. The four processes
 share no memory; MPI numbers them (rank 0 to 3) and carries messages between them. Every rank holds
 the whole training state, made from the same seed: model, optimizer, generator. So every rank draws
-the same batch. It computes the gradient of its own share of the rows (gradient.py). Then one
+the same batch. Each rank computes the gradient of its own share of the rows (gradient.py). Then one
 message exchange, `Allreduce`, replaces the gradients of each rank by their sum. All gradients lie
 in one array (store.py), so one call is enough. MPI requires that all ranks get the same sum to the
 bit. So every rank takes the same Adam step, and the models stay equal without ever being compared.
 Every rank validates its part of the sequences. Only rank 0 writes files and prints.
-docs/scaling.md says what a step costs and how many machines pay.
+docs/scaling.md has measured the cost of a step on several machines.
 
 If one rank stops, the others wait in `Allreduce` for ever. So an error that nobody catches ends all
 ranks (`end_all_ranks`). The launcher does the same when a rank is killed.
@@ -22,16 +22,16 @@ from typing import Any
 
 import numpy as np
 
-SIZES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE")  # variables by which launchers tell each process
+SIZES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE")  # environment variables with the number of processes
 
 
 class Alone:
-    """One process that does all of the work, with the methods that `Ranks` has for several."""
+    """One process that does all of the work. It has the methods of `Ranks`."""
 
     rank, size = 0, 1
 
     def part(self, items: Any) -> Any:
-        """Return those of the items (a list, an array, a range) that this rank works on."""
+        """Return the part of the items (a list, an array, a range) that this rank works on."""
         return items[self.rank :: self.size]
 
     def all(self, mine: Any) -> list:
@@ -47,7 +47,7 @@ class Alone:
         return sum(self.all(number))
 
     def sum_in_place(self, array: np.ndarray) -> None:
-        """Replace an array on every rank by the sum of all of them, the same to the bit."""
+        """Replace an array on every rank by the sum over all ranks, equal to the last bit."""
 
     def __str__(self):
         return named(self.rank, self.size)
@@ -88,7 +88,7 @@ def named(rank, size):
 
 
 def check_ranks(ranks):
-    """Refuse anything but ranks, such as a number of processes or of threads."""
+    """Refuse a value that is no ranks, such as a number of processes or of threads."""
     if not isinstance(ranks, Alone):
         raise TypeError("ranks must be what launched() returns, or Ranks(communicator of MPI), got"
                         f" ranks={ranks!r}: threads={ranks!r} gives BLAS more threads, mpiexec -n"
@@ -122,19 +122,19 @@ def this_rank() -> str:
 
 
 def world() -> Any:
-    """Return the communicator of an MPI program with several ranks; None where there is none."""
+    """Return the communicator of an MPI program with several ranks; None for a single process."""
     module: Any = sys.modules.get("mpi4py.MPI")
     several = module and module.Is_initialized() and not module.Is_finalized()
     return module.COMM_WORLD if several and module.COMM_WORLD.size > 1 else None
 
 
 def end_all_ranks(code: int) -> None:
-    """End every rank of this MPI program with this exit code; nothing where there is none."""
+    """End every rank of this MPI program with this exit code; without MPI do nothing."""
     comm = world()
     if comm is not None:
         sys.stdout.flush()
         sys.stderr.flush()
-        time.sleep(0.2)                                 # the launcher passes on what was printed
+        time.sleep(0.2)                                # time for the launcher to pass on the output
         comm.Abort(code)
 
 

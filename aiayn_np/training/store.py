@@ -1,8 +1,8 @@
 """One store for many parameters: all values in one array, all gradients in another.
 
-A model has dozens of parameters, most of them small. The optimizer treats all numbers alike, and
-clearing the gradients does so too. With a store each is one sweep over one array instead of a visit
-to every parameter. The layers do not notice: `Parameter.value` and `Parameter.grad` become views.
+A model has dozens of parameters, most of them small. The optimizer and `zero_grad` treat all
+numbers alike. With a store, each of the two is one sweep over one array instead of a visit to every
+parameter. The layers do not notice: `Parameter.value` and `Parameter.grad` become views.
 """
 
 import math
@@ -12,11 +12,11 @@ import numpy as np
 
 from ..module import Module, Parameter
 
-BLOCK = 64 * 1024  # numbers at a time: the temporary arrays of a sweep fit the processor cache
+BLOCK = 64 * 1024  # numbers at a time, so that the temporary arrays fit the processor cache
 
 
 class Store:
-    """Adopt parameters of one dtype: `values` and `grads` (n,) hold their numbers in their order.
+    """Join parameters of one dtype: arrays `values` and `grads` (n,) hold their numbers in order.
 
     Raises TypeError for parameters of several dtypes, and ValueError for a gradient whose shape is
     not that of its value.
@@ -39,10 +39,10 @@ class Store:
             p.value, p.grad = value, grad
 
     def __reduce__(self):
-        return Store, (self.parameters,)       # a copy of a view is none: its arrays are made anew
+        return Store, (self.parameters,)       # copied views share no memory: make new arrays
 
     def gather(self) -> None:
-        """Take in the gradients that were assigned; ValueError if a value was."""
+        """Copy assigned gradients into the store; raise ValueError if a value was assigned."""
         for p, (value, grad) in zip(self.parameters, self.views):
             if p.value is not value:
                 raise ValueError("parameters must keep the arrays that the optimizer gave them, but"
@@ -53,7 +53,7 @@ class Store:
                 grad[...], p.grad = p.grad, grad
 
     def finite(self) -> bool:
-        """Tell whether every gradient is finite: so is its square, unless the gradient is huge."""
+        """Tell whether every gradient is finite; a finite sum of squares shows it in one sweep."""
         self.gather()
         return bool(np.isfinite(np.vdot(self.grads, self.grads)) or np.isfinite(self.grads).all())
 
@@ -67,19 +67,19 @@ class Store:
                          f" of shape {shape}")
 
     def split(self, array: np.ndarray) -> list[np.ndarray]:
-        """Return views of the parts of an array like `values`, in the parameters' shapes."""
+        """Split an array (n,) into views, one for each parameter and in its shape."""
         ends = np.cumsum([math.prod(shape) for shape in self.shapes])
         return [part.reshape(shape) for part, shape in
                 zip(np.split(array, ends[:-1]), self.shapes)]
 
     def blocks(self, *arrays: np.ndarray) -> Iterator[list[np.ndarray]]:
-        """Walk through arrays like `values` side by side, BLOCK numbers at a time."""
+        """Yield the same BLOCK numbers of several arrays (n,), block by block."""
         for start in range(0, self.values.size, BLOCK):
             yield [array[start : start + BLOCK] for array in arrays]
 
 
 def check_parameters(parameters):
-    """Return those of a model or of an iterable as a list, at least one, each of them once."""
+    """Return the parameters of a model or an iterable as a list without repetitions, not empty."""
     if isinstance(parameters, Module):
         parameters = parameters.parameters()
     found = list(parameters) if isinstance(parameters, Iterable) else [None]
@@ -91,9 +91,9 @@ def check_parameters(parameters):
 
 
 def check_shape(parameter):
-    """Refuse a gradient of another shape than its value, and a complex one of a real value.
+    """Refuse a gradient whose shape is not its value's, and a complex gradient of a real value.
 
-    The first would be broadcast, and the second would lose its imaginary part.
+    A wrong shape would be broadcast, and complex numbers would lose their imaginary parts.
     """
     value, grad = parameter.value, parameter.grad
     if np.shape(grad) != value.shape:

@@ -25,7 +25,7 @@ SHORTEST_HELD_OUT = 3  # there are too few shorter sequences to keep some for te
 def bucket(sequence):
     """Return the bucket of a sequence, 0 to 9: a hash of its symbols, the same on every machine.
 
-    A short sequence has 9, so that it may be trained on.
+    Sequences shorter than SHORTEST_HELD_OUT go to bucket 9, which is for training.
     """
     if len(sequence) < SHORTEST_HELD_OUT:
         return 9
@@ -33,15 +33,15 @@ def bucket(sequence):
 
 
 def draw(symbols, max_length, n, rng):
-    """Draw n sequences of ids; the longer of two uniform lengths, which seldom reach the end."""
+    """Draw n sequences of ids. A length is the larger of two uniform draws, so more are long."""
     lengths = rng.integers(1, max_length + 1, (n, 2)).max(axis=1)
     ids = rng.integers(FIRST_SYMBOL, FIRST_SYMBOL + symbols, (n, max_length))
     return [row[:length] for row, length in zip(ids, lengths)]
 
 
-@functools.cache  # a command asks for the same ones several times
+@functools.cache  # a command needs the same sequences several times
 def held_out(symbols, max_length, n, split):
-    """Return the first n different sequences of a split; fewer where the task has fewer."""
+    """Return the first n different sequences of a split, or all if the task has fewer."""
     rng = np.random.default_rng(split)  # a fixed stream: the first n are always the same
     found: dict[bytes, np.ndarray] = {}
     blocks_without = 0
@@ -55,7 +55,7 @@ def held_out(symbols, max_length, n, split):
 
 
 class Task:
-    """Sequences of `symbols` different symbols, and their answers; subclasses define `target`.
+    """A task on sequences of `symbols` different symbols. Subclasses define `target`, the answer.
 
     `batch(n, rng)`, `validation(n)` and `test(n)` return ids (src, tgt_in, tgt_out), each (n, T)
     padded with `pad`. The three never share a sequence of length >= 3.
@@ -84,11 +84,11 @@ class Task:
         return self.examples_of(rows)
 
     def validation(self, n: int) -> tuple[np.ndarray, ...]:
-        """Return the first n validation examples, all different; fewer where the task has fewer."""
+        """Return the first n validation examples, all different; fewer if the task has fewer."""
         return self._held_out(n, VALIDATION)
 
     def test(self, n: int) -> tuple[np.ndarray, ...]:
-        """Return the first n test examples, all different; fewer where the task has fewer."""
+        """Return the first n test examples, all different; fewer if the task has fewer."""
         return self._held_out(n, TEST)
 
     def tokens(self, ids: Iterable[int]) -> list[str]:
@@ -103,7 +103,7 @@ class Task:
         return " ".join(self.tokens(i for i in ids if i != PAD))
 
     def source(self, text: str) -> np.ndarray:
-        """Return source ids (1, T) of a text of symbols, "3 1 4"; ValueError for an unknown one."""
+        """Return source ids (1, T) of a text such as "3 1 4"; ValueError for an unknown symbol."""
         known = {str(i): i + FIRST_SYMBOL for i in range(self.symbols)}
         words = text.split()
         if not words:
@@ -130,7 +130,7 @@ class Task:
         return self.examples_of(found)
 
     def examples_of(self, sequences: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
-        """Return ids (src, tgt_in, tgt_out) for sequences of symbols, which are arrays of ids."""
+        """Return ids (src, tgt_in, tgt_out) for sequences of symbols, given as arrays of ids."""
         answers = [self.target(s) for s in sequences]
         src = padded([[*s, EOS] for s in sequences])
         tgt_in = padded([[BOS, *a] for a in answers])

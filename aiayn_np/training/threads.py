@@ -1,9 +1,9 @@
-"""How many threads BLAS uses while a model is trained.
+"""Set the number of threads that BLAS uses while a model is trained.
 
 A matrix product on two threads ends when the slower one ends, and the second thread waits for the
 next product in a loop that keeps its processor busy. Where another program wants that processor,
-both lose most of their time. So training uses one thread unless it is asked for more.
-docs/scaling.md says when more threads pay. Training on one thread also gives the same numbers, to
+both lose most of their time. So training uses one thread unless the user sets more.
+docs/scaling.md says when more threads help. Training on one thread also gives the same numbers, to
 the last bit, on machines with another number of processors.
 """
 
@@ -16,10 +16,10 @@ VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 def blas_threads(threads: int | None = None) -> contextlib.AbstractContextManager:
-    """Return a context in which BLAS has so many threads, or as few as it is allowed now.
+    """Return a context that limits BLAS to `threads` threads; it never raises a lower limit.
 
-    None is the number in the first of VARIABLES that is set, else 1. Without threadpoolctl, None
-    leaves BLAS as it is.
+    None takes the limit from the first of VARIABLES that is set, else 1. Without threadpoolctl,
+    None leaves BLAS as it is.
     """
     try:
         blas = libraries()
@@ -41,7 +41,7 @@ def libraries() -> Any:
 
 
 def user_threads() -> int:
-    """Return the number of threads that the user's environment asks for; else 1."""
+    """Return the number of threads that the user's environment sets; else 1."""
     for name in VARIABLES:
         value = os.environ.get(name, "").split(",")[0].strip()
         if value.isdecimal() and int(value):
