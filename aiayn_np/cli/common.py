@@ -50,17 +50,15 @@ def lines_of_stdin(what):
 
 
 def opened(folder: Path, command: str = "") -> Any:
-    """Open the run in a folder; before a large one is loaded, say what it will need.
+    """Open the run in a folder, and say what its user must know.
 
     command : what its model must be for, unless all models are; UsageError if it is not
     """
-    from ..runs.open import announcement, open_run
+    from ..runs.open import open_run
 
-    note(announcement(folder))
     run = open_run(folder)
-    uses = run.uses
-    if command and command not in uses:
+    if command and command not in run.uses:
         raise UsageError(f"{folder} must hold a model for {command}, got one of {run.task.name},"
-                         f" which is for aiayn-np {', '.join(uses)}")
+                         f" which is for aiayn-np {', '.join(run.uses)}")
     note(run.note)
     return run

@@ -10,7 +10,7 @@ import numpy as np
 from ..checks import check_sizes
 from ..files import CheckpointError
 from .checkpoint import read_header
-from .estimates import large, parameter_count
+from .estimates import parameter_count
 from .run import TRAININGS, Run
 from .shape import check_shape
 from .training import check_options
@@ -24,13 +24,11 @@ def open_run(folder: str | Path) -> Any:
     Raises FileNotFoundError, and CheckpointError with path and reason.
     """
     path = Path(folder) / "model.npz"
-    if is_pretrained(folder):
-        from ..pipelines.loaded import Loaded
-
-        loaded = Loaded(folder)
-        check_weights(folder, loaded.model.named_parameters())
-        return loaded
     if not path.exists():
+        if any(path.with_name(name).is_file() for name in ("config.json", "model.safetensors")):
+            from ..pipelines.loaded import Loaded
+
+            return Loaded(folder)
         raise FileNotFoundError(errno.ENOENT, "No such file or directory; a run is a folder that"
                                 " `train` wrote, or one of Hugging Face", str(path))
     config = read_header(path)["config"]
@@ -68,27 +66,8 @@ def check_size(config: dict, size: int) -> None:
                          + ", ".join(f"{name}={value}" for name, value in sizes.items()))
 
 
-def check_weights(path: str | Path, weights: Iterable[tuple[str, Any]]) -> None:
-    """Raise FloatingPointError for weights, pairs of a name and a value, that are not finite.
-
-    A bias of the logits may be -inf: Marian never writes such a token.
-    """
+def check_weights(path: Path, weights: Iterable[tuple[str, Any]]) -> None:
+    """Raise FloatingPointError for weights, pairs of a name and a value, that are not finite."""
     for name, value in weights:
-        array = getattr(value, "value", value)
-        if not np.isfinite(np.maximum(array, 0) if name == "output_projection.b" else array).all():
+        if not np.isfinite(getattr(value, "value", value)).all():
             raise FloatingPointError(f"{path}: {name} must be finite, got nan or inf")
-
-
-def is_pretrained(folder: str | Path) -> bool:
-    """Tell whether a folder is a Hugging Face folder, and not that of a training run."""
-    folder = Path(folder)
-    return not (folder / "model.npz").exists() and any(
-        (folder / name).is_file() for name in ("config.json", "model.safetensors"))
-
-
-def announcement(folder: str | Path) -> str:
-    """Return a line on the memory that loading a large real model needs; "" for a smaller one."""
-    if not is_pretrained(folder):
-        return ""
-    held = sum(path.stat().st_size for path in Path(folder).glob("model*.safetensors"))
-    return large(held, f"loading {folder}")

@@ -25,8 +25,7 @@ from aiayn_np.models import load_bert, load_gpt2, load_marian
 from aiayn_np.models.gpt2 import GPT2
 from aiayn_np.models.marian_export import as_marian
 from aiayn_np.models.weights import File
-from aiayn_np.runs import estimates
-from aiayn_np.runs.open import announcement, open_run
+from aiayn_np.runs.open import open_run
 from aiayn_np.text.extra import install_command
 from aiayn_np.training.tasks import CopyTask
 from aiayn_np.variants.activations import SiLU
@@ -278,17 +277,6 @@ def test_a_folder_of_another_family_is_refused(tmp_path):
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "t5"}))
     with pytest.raises(CheckpointError, match="model_type must be one of marian, gpt2, bert"):
         open_run(tmp_path)
-
-
-def test_what_loading_needs_is_told_for_much_of_the_memory(tmp_path, monkeypatch):
-    shutil.copytree(GOLDEN / "gpt2", tmp_path / "hf")
-    path = tmp_path / "hf" / "model.safetensors"
-    assert announcement(tmp_path / "hf") == ""
-    monkeypatch.setattr(estimates, "memory_bytes", lambda: 2e9)
-    with open(path, "r+b") as file:
-        file.truncate(600_000_000)                       # sparse: takes no room
-    assert announcement(tmp_path / "hf") == (
-        f"loading {path.parent} needs about 600 MB of memory, this machine has 2.0 GB")
 
 
 VOCABULARY = {
