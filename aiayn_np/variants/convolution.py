@@ -24,17 +24,12 @@ class Convolution1D(Module):
     def __init__(self, d_in: int, d_out: int, k: int, *, rng: np.random.Generator | None) -> None:
         check_sizes(d_in=d_in, d_out=d_out, k=k)
         check_rng(rng, or_none=True)
-        self.d_in, self.d_out, self.k = d_in, d_out, k
-        self.left, self.right = self.padding(k)
+        if k % 2 == 0:
+            raise ValueError(f"k must be odd, got k={k}")
+        self.d_in, self.d_out, self.k, self.left = d_in, d_out, k, k // 2
         limit = math.sqrt(6 / (k * (d_in + d_out)))
         self.W = Parameter.uniform(limit, (k, d_in, d_out), rng)
         self.b = Parameter(np.zeros(d_out))
-
-    def padding(self, k: int) -> tuple[int, int]:
-        """Return how many zeros go before and behind the sequence, whose window has a middle."""
-        if k % 2 == 0:
-            raise ValueError(f"k must be odd, got k={k}")
-        return k // 2, k // 2
 
     def forward(self, x: np.ndarray) -> tuple[np.ndarray, Cache]:
         check_array("x", x, last=("d_in", self.d_in), parameter=self.W, min_ndim=2)
@@ -59,14 +54,4 @@ class Convolution1D(Module):
 
     def pad(self, x: np.ndarray) -> np.ndarray:
         """Put zeros before and behind the sequence."""
-        return np.pad(x, [(0, 0)] * (x.ndim - 2) + [(self.left, self.right), (0, 0)])
-
-
-class CausalConvolution1D(Convolution1D):
-    """y_t = sum_j x_(t + j - left) W_j + b,   left = k - 1: nothing later than t is read
-
-    Any k. Such convolutions are the decoders of ByteNet and ConvS2S, [18] and [9] of the paper.
-    """
-
-    def padding(self, k: int) -> tuple[int, int]:
-        return k - 1, 0
+        return np.pad(x, [(0, 0)] * (x.ndim - 2) + [(self.left, self.left), (0, 0)])

@@ -2,7 +2,7 @@
 
 from layers import dropout, leading, mask, rate, register, sizes
 
-from aiayn_np.variants.convolution import CausalConvolution1D, Convolution1D
+from aiayn_np.variants.convolution import Convolution1D
 from aiayn_np.variants.local import LocalAttention
 from aiayn_np.variants.memory_efficient import MemoryEfficientAttention
 from aiayn_np.variants.recurrent import GRU, RNN
@@ -51,11 +51,4 @@ def convolution(rng):
     """Also windows that are wider than the sequence."""
     d_in, d_out, T = sizes(rng, 3)
     layer = Convolution1D(d_in, d_out, int(rng.choice([1, 3, 5, 7])), rng=rng)
-    return layer, [rng.standard_normal((*leading(rng)[1:], T, d_in))], {}
-
-
-@register(CausalConvolution1D)
-def causal_convolution(rng):
-    d_in, d_out, k, T = sizes(rng, 4)
-    layer = CausalConvolution1D(d_in, d_out, k, rng=rng)
     return layer, [rng.standard_normal((*leading(rng)[1:], T, d_in))], {}

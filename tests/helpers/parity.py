@@ -27,7 +27,7 @@ from aiayn_np import (
 )
 from aiayn_np.training.loss import ModelLoss
 from aiayn_np.variants.activations import GELU, SiLU
-from aiayn_np.variants.convolution import CausalConvolution1D, Convolution1D
+from aiayn_np.variants.convolution import Convolution1D
 from aiayn_np.variants.gated import SwiGLU
 from aiayn_np.variants.grouped import GroupedQueryAttention
 from aiayn_np.variants.norms import BatchNorm, RMSNorm
@@ -224,9 +224,6 @@ CASES = {
     "RNN": lambda rng: over_features(rng, RNN(D_MODEL, 6, rng=rng)),
     "GRU": lambda rng: over_features(rng, GRU(D_MODEL, 6, rng=rng)),
     "convolution": lambda rng: over_features(rng, Convolution1D(D_MODEL, 6, 3, rng=rng)),
-    "causal convolution": lambda rng: over_features(
-        rng, CausalConvolution1D(D_MODEL, 6, 3, rng=rng)
-    ),
     "SwiGLU": lambda rng: over_features(
         rng, SwiGLU(D_MODEL, 7, activation=SiLU, bias=True, rng=rng)),
     "GEGLU": lambda rng: over_features(rng, SwiGLU(D_MODEL, 7, activation=GELU, rng=rng)),

@@ -288,7 +288,7 @@ TWINS = {
     "PreNormEncoderLayer": functools.partial(encoder_layer, norms=pre_norms, norm_first=True),
     "PreNormDecoderLayer": functools.partial(decoder_layer, norms=pre_norms, norm_first=True),
     "RNN": recurrent, "GRU": recurrent,
-    "Convolution1D": convolution, "CausalConvolution1D": convolution,
+    "Convolution1D": convolution,
 }
 
 
