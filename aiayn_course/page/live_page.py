@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from aiayn_np.decoding.greedy import greedy_decode
+from aiayn_np.models.config import read_json
 from aiayn_np.module import leaves
 from aiayn_np.multi_head import MultiHeadAttention
 from aiayn_np.runs.run import Run
@@ -28,8 +29,9 @@ def write_live_page(run: Run, path: str | Path, sources: list[np.ndarray], *,
     """
     examples = [run.task.text(src[0]) for src in sources]
     telling = told_changes(run, sources[0])[1] if sources else []
+    metrics = read_json(run.metrics) if run.metrics.exists() else {}
     return write_live(path, run.trained(), task_of(run), examples, title=title,
-                      lessons=lessons, metrics=run.measured(), telling=telling, answers=answers)
+                      lessons=lessons, metrics=metrics, telling=telling, answers=answers)
 
 
 def check_page(run: Run) -> None:

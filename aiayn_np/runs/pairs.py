@@ -16,7 +16,6 @@ from ..text.measures import TextProgress, loss_on
 from ..text.pictures import plot_text_training
 from ..text.task import TextTask, encoded, longest
 from ..training.loop import Step
-from ..training.memory import peak_memory
 from .training import VOCABULARY, Training
 
 SHOWN = 3  # translations in the report
@@ -37,6 +36,7 @@ class PairTraining(Training):
             "average_every": int, "tokenize?": set(TOKENIZERS)})
     record = TextProgress
     pipeline = SentencePipeline
+    plot = staticmethod(plot_text_training)
     files = (VOCABULARY,)
     held_out: Any = None  # validation pairs as ids; `prepare` makes them
     validation: Any = None  # the same pairs as lines
@@ -155,7 +155,7 @@ class PairTraining(Training):
             exact_match=float(np.mean([a == b for a, (_, b) in zip(lines, self.validation)])),
             bleu={way: round(score.score, 2) for way, score in found.items()},
             signature=found["average, greedy"].signature, tokens=tokens,
-            tokens_per_second=round(tokens / max(last.seconds, 1e-9)), peak_memory=peak_memory(),
+            tokens_per_second=round(tokens / max(last.seconds, 1e-9)),
         ), self.lines(found, lines)
 
     def lines(self, found: dict, lines: list[str]) -> Iterator[str]:
@@ -169,7 +169,3 @@ class PairTraining(Training):
     def examples(self, n: int = 5) -> list[np.ndarray]:
         """Return at most n sources (1, T) of the validation set."""
         return [self.task.source(line) for line in self.config["examples"][:n]]
-
-    def plot(self, history: list) -> Any:
-        """Return a Figure of loss and BLEU against the steps."""
-        return plot_text_training(history, title="Training on sentence pairs")

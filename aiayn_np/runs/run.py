@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..files import ChangedError, CheckpointError, replacing
+from ..files import ChangedError, replacing
 from ..plotting.figures import save_figure
 from ..training.checks import check_seed
 from ..training.tasks import TASKS
@@ -15,7 +15,6 @@ from .checkpoint import fitting, load_checkpoint, read_header, save_checkpoint
 from .estimates import check_fits
 from .history import check_steps, columns_of, csv_of, records_in, records_of
 from .pairs import PairTraining
-from .shape import check_shape
 from .symbols import SymbolTraining
 from .training import VOCABULARY, check_options
 from .words import WordTraining
@@ -143,17 +142,6 @@ class Run:
             with replacing(self.metrics) as file:
                 file.write((json.dumps(known, indent=2) + "\n").encode())
         return lines
-
-    def measured(self) -> dict:
-        """Return what metrics.json holds, {} if there is none; CheckpointError if it is damaged."""
-        try:
-            found = json.loads(self.metrics.read_bytes())
-        except FileNotFoundError:
-            return {}
-        except (ValueError, RecursionError) as error:
-            raise CheckpointError(f"{self.metrics} is not readable: it must be JSON") from error
-        check_shape(f"{self.metrics} is not readable: it", found, {str: object})
-        return found
 
     def draw(self) -> list[Path]:
         """Save all pictures of the training; return the paths."""

@@ -68,6 +68,7 @@ class WordTraining(Training):
                                                 validate_every=int)}
     record = WordsProgress
     pipeline = WordPipeline
+    plot = staticmethod(plot_words_training)
     held_out: Any = None  # Windows of the text that is held back; `prepare` makes them
     some: Any = None  # of these windows, for the validations
     beginning: Any = None  # the first line of the held-back text, as ids
@@ -182,7 +183,3 @@ class WordTraining(Training):
         if self.held_out is None:
             self.prepare()
         return [self.held_out.ids[None, : min(24, self.held_out.T)]]
-
-    def plot(self, history: list) -> Any:
-        """Return a Figure of the loss against the steps."""
-        return plot_words_training(history)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from ..plotting.figures import Figure
 
 
-def plot_text_training(history: Iterable, *, title: str | None = None) -> "Figure":
+def plot_text_training(history: Iterable) -> "Figure":
     """Draw loss, validation loss and BLEU against the steps.
 
     history : TextProgress records, at least one
@@ -32,7 +32,7 @@ def plot_text_training(history: Iterable, *, title: str | None = None) -> "Figur
     draw_measured(bottom, history, "bleu", 2, "last states averaged, greedy")
     bottom.set(xlabel="step", ylabel="BLEU, validation")
     bottom.set_ylim(bottom=0)
-    top.set_title(title or "Training on text")
+    top.set_title("Training on text")
     return fig
 
 

@@ -16,8 +16,7 @@ MORE = 50  # a translation may have this many tokens more than its source (Sec. 
 
 
 def translate(model: Transformer, vocabulary: Any, lines: Sequence[str], *, beam: int = 1,
-              alpha: float = 0.6, rows: int | None = None, ranks: Alone = ALONE,
-              watch: Callable = iter) -> list[str]:
+              alpha: float = 0.6, ranks: Alone = ALONE, watch: Callable = iter) -> list[str]:
     """Return the translations of lines, in their order; an empty line gives an empty one.
 
     Parameters
@@ -26,7 +25,6 @@ def translate(model: Transformer, vocabulary: Any, lines: Sequence[str], *, beam
     vocabulary : Vocabulary
     lines : list of text; a line that is too long for the model's positions must be cut before
     beam, alpha : a beam of 1 decodes greedily, another one uses `beam_search` with this alpha
-    rows : the most lines to translate at once; None is ROWS
     ranks : each translates some of the lines, and every rank gets all translations
     watch : is given the batches and yields them, such as tqdm
 
@@ -34,7 +32,7 @@ def translate(model: Transformer, vocabulary: Any, lines: Sequence[str], *, beam
     """
     sources = vocabulary.encode(lines)
     out = [""] * len(lines)
-    for group in watch(ranks.part(list(similar(sources, rows)))):
+    for group in watch(ranks.part(list(similar(sources, ROWS)))):
         some = padded([sources[i] for i in group], vocabulary.pad)
         for row, ids in zip(group, decode(model, some, vocabulary, beam, alpha)):
             out[row] = vocabulary.decode(ids[: len(sources[row]) + MORE])
@@ -53,7 +51,7 @@ def decode(model: Transformer, src: np.ndarray, marks: Any, beam: int = 1, alpha
     return beam_search(model, src, **ends, beam=beam, alpha=alpha)
 
 
-def similar(sources: Sequence, most: int | None = None) -> Iterator[list[int]]:
+def similar(sources: Sequence, most: int = ROWS) -> Iterator[list[int]]:
     """Yield lists with the numbers of sources of similar length, without empty sources.
 
     The longest come first, so that decoding fails at once if memory is too small.
@@ -62,7 +60,7 @@ def similar(sources: Sequence, most: int | None = None) -> Iterator[list[int]]:
     order = np.argsort(-lengths, kind="stable")
     order = order[lengths[order] > 1].tolist()                         # 1: nothing but EOS
     while order:
-        n = max(1, min(most or ROWS, POSITIONS // lengths[order[0]]))
+        n = max(1, min(most, POSITIONS // lengths[order[0]]))
         yield order[:n]
         order = order[n:]
 

@@ -7,7 +7,7 @@ Public names, by the file that defines them:
     loop       Progress, Step, averaged, progress_of, share_exact, token_nats, token_scores, train,
                training_steps, until_solved, validate, write_share
     loss       LabelSmoothedCrossEntropy, ModelLoss
-    memory     keep_freed_memory, peak_memory
+    memory     keep_freed_memory
     optimizer  Adam, warmup_rate
     ranks      Alone, end_all_ranks, launched, this_rank, world
     tasks      CopyTask, ReverseTask, SortTask, Task, padded

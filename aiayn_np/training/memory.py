@@ -8,7 +8,6 @@ program, and to take all arrays up to 32 MiB from it. On other systems nothing c
 """
 
 import ctypes
-import sys
 
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # glibc's malloc.h
 
@@ -24,13 +23,3 @@ def keep_freed_memory() -> None:
         return
     mallopt(M_MMAP_THRESHOLD, 2**25)
     mallopt(M_TRIM_THRESHOLD, 2**31 - 1)
-
-
-def peak_memory() -> int | None:
-    """Return the peak memory of this process in bytes, or None if the system does not tell it."""
-    try:
-        import resource
-    except ImportError:  # Windows
-        return None
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else 1024 * peak
