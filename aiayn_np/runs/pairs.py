@@ -86,12 +86,7 @@ class PairTraining(Training):
     @property
     def validate_every(self) -> int:  # type: ignore[override]
         """Steps between two validations: an epoch."""
-        return self.per_epoch
-
-    @property
-    def positions(self) -> int:
-        """Positions on one side of a batch, at most."""
-        return self.options["tokens"]
+        return self.batches.per_epoch
 
     def batch(self, step: int) -> tuple[np.ndarray, ...]:
         """Return the batch (src, tgt_in, tgt_out) of a step."""

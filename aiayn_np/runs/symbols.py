@@ -84,9 +84,9 @@ class SymbolTraining(Training):
     def examples(self, n: int = 5) -> list[np.ndarray]:
         """Return n sources (1, T) of the test set: the longest, and then the first others."""
         src = self.task.test(TESTED)[0]
-        longest = self.task.longest(src)
+        longest = src[(src != self.task.pad).sum(axis=1).argmax()]
         others = src[(src != longest).any(axis=1)][: n - 1]
-        return [row[row != self.task.pad][None] for row in [*longest, *others]]
+        return [row[row != self.task.pad][None] for row in [longest, *others]]
 
     def plot(self, history: list) -> Any:
         """Return a Figure of the training curve."""

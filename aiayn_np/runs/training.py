@@ -99,35 +99,9 @@ class Training:
         return dict(optimizer=self.optimizer, rng=self.rng, recent=self.recent)
 
     @property
-    def per_epoch(self) -> Any:
-        """The number of batches of an epoch; None for data without an end."""
-        return self.batches and self.batches.per_epoch
-
-    @property
     def steps(self) -> int:
         """The number of the last step."""
         return self.options["steps"]
-
-    @property
-    def positions(self) -> int:
-        """Positions on one side of a batch, at most."""
-        return self.options["batch_size"] * self.task.max_length
-
-    @property
-    def rate_of(self) -> Callable[[int], float]:
-        """The learning rate as a function of the step."""
-        return self.recipe[2](self)
-
-    @functools.cached_property
-    def criterion(self) -> LabelSmoothedCrossEntropy:
-        """The training loss."""
-        return LabelSmoothedCrossEntropy(self.options["eps_ls"], pad=self.task.pad)
-
-    @functools.cached_property
-    def gradient(self) -> Callable:
-        """The function that takes a batch and adds its gradient, in shares where it is divided."""
-        return SharedGradient(self.model, self.criterion, self.measure, self.optimizer, self.ranks,
-                              self.options["accumulate"])
 
     def run(self, *, threads: int | None = None) -> Iterator:
         """Train from the current step to the last one, and yield the record of each step.
@@ -136,13 +110,17 @@ class Training:
         soon as it is solved.
         """
         check_sizes(threads=1 if threads is None else threads)
+        o, (_, _, rate_of) = self.options, self.recipe
+        criterion = LabelSmoothedCrossEntropy(o["eps_ls"], pad=self.task.pad)
+        gradient = SharedGradient(self.model, criterion, self.measure, self.optimizer, self.ranks,
+                                  o["accumulate"])
         taken = loop.training_steps(
-            self.model, self.criterion, self.optimizer, self.batch, self.rate_of, steps=self.steps,
-            rng=self.rng, gradient=self.gradient, threads=threads)
+            self.model, criterion, self.optimizer, self.batch, rate_of(self), steps=self.steps,
+            rng=self.rng, gradient=gradient, threads=threads)
         return loop.until_solved(
             self.model, map(self.record_of, taken), self.recent, self.validate, last=self.steps,
             every=self.validate_every, threads=threads,
-            average_every=self.options.get("average_every", loop.AVERAGED_EVERY))
+            average_every=o.get("average_every", loop.AVERAGED_EVERY))
 
     def vocabulary(self, folder: Path) -> Vocabulary:
         """Return the run's vocabulary; raise CheckpointError if its folder has another run's."""
@@ -160,7 +138,9 @@ class Training:
     def announcement(self, folder: Path) -> Iterator[str]:
         """Yield lines about the training that begins; one says if it needs much memory."""
         yield from self.announced(folder)
-        share = self.positions // (self.ranks.size * self.options["accumulate"])
+        o = self.options
+        positions = o["tokens"] if "tokens" in o else o["batch_size"] * self.task.max_length
+        share = positions // (self.ranks.size * o["accumulate"])
         needed = training_bytes(self.task.vocab_size, share, dtype=self.config["dtype"],
                                 **self.config["model"])
         if line := large(needed, "training"):

@@ -115,10 +115,6 @@ class Task:
                 raise ValueError(f"every symbol must be one of 0 to {last}, got {word!r}{apart}")
         return np.array([[known[word] for word in words] + [EOS]])
 
-    def longest(self, src: np.ndarray) -> np.ndarray:
-        """Return the first of the longest sources in a batch, (1, T)."""
-        return src[[(src != self.pad).sum(axis=1).argmax()]]
-
     def _held_out(self, n, split):
         check_sizes(n=n)
         found = held_out(self.symbols, self.max_length, n, split)
