@@ -1,4 +1,4 @@
-"""Beam search: every step keeps the `beam` best beginnings instead of one (Sec. 6.1)."""
+"""Beam search: every step keeps the `beam` most probable prefixes instead of one (Sec. 6.1)."""
 
 import numpy as np
 
@@ -8,13 +8,13 @@ from ..transformer import Transformer
 from .greedy import check_decoding
 from .kv_cache import start_decoding
 
-MOST_ALPHA = 100  # above it the penalty of a long sequence overflows
+MOST_ALPHA = 100  # a larger exponent would overflow for a long sequence
 
 
 def length_penalty(length, alpha):
     """Return ((5 + length) / 6)^alpha, the divisor of a log-probability; Wu et al. (2016), Eq. 14.
 
-    Every token makes a sequence less probable, so short ones win without it (alpha = 0).
+    Every token makes a sequence less probable. So without the divisor (alpha = 0) short ones win.
     """
     return ((5 + length) / 6) ** alpha
 
@@ -22,25 +22,25 @@ def length_penalty(length, alpha):
 def beam_search(model: Transformer, src: np.ndarray, *, bos: int, eos: int, beam: int = 4,
                 alpha: float = 0.6, max_len: int | None = None,
                 keep: bool | None = None) -> np.ndarray:
-    """Decode a batch of sources: keep the `beam` best beginnings, return the best that ended.
+    """Decode a batch of sources by beam search: return the best finished sequence of each source.
 
     The score of a sequence Y is ``log P(Y | source) / ((5 + |Y|) / 6)^alpha``; ``|Y|`` counts eos.
-    At every step the search continues each of the `beam` live beginnings of a source by every
-    token. Among the best `beam` continuations, those with eos are finished. The best `beam`
-    continuations without eos live on.
+    At every step the search extends each of the `beam` live prefixes of a source by every token.
+    Among the best `beam` continuations, those with eos are finished sequences. The best `beam`
+    continuations without eos are the live prefixes of the next step.
 
-    A source is done when no beginning can overtake its best finished sequence any more. A beginning
-    does not become more probable when it grows, and the penalty is largest at max_len. So its score
-    will be at most log P / penalty(max_len), and the search stops when that is no better. At
-    `max_len` the search counts the best `beam` continuations as finished.
+    A source is done when no prefix can overtake its best finished sequence. A prefix does not
+    become more probable when it grows, and the penalty is largest at max_len. So its score is at
+    most log P / penalty(max_len), and the search stops when this bound is no better. At `max_len`
+    the best `beam` continuations count as finished.
 
     Parameters
     ----------
     model, src, bos, eos, max_len, keep : as in greedy_decode
-    beam : live beginnings of each source; 1 with alpha = 0 is greedy decoding
-    alpha : of the length penalty, in [0, 100); the paper's beam and alpha are 4 and 0.6
+    beam : number of live prefixes of each source; 1 with alpha = 0 is greedy decoding
+    alpha : exponent of the length penalty, in [0, 100); the paper has beam 4 and alpha 0.6
 
-    Returns ids as greedy_decode, and raises what it raises, also for a bad `beam` or `alpha`.
+    Returns ids as greedy_decode does. Raises its errors, and ValueError for `beam` and `alpha`.
     """
     src, max_len = check_decoding(model, src, bos, eos, max_len)
     check_sizes(beam=beam)
@@ -53,7 +53,7 @@ def beam_search(model: Transformer, src: np.ndarray, *, bos: int, eos: int, beam
 
 
 class Search:
-    """The state of a search: n sources that go on, each with `width` <= beam beginnings."""
+    """The state of a search: n sources that are not done, each with `width` <= beam prefixes."""
 
     def __init__(self, decoding, bos, eos, beam, alpha, max_len):
         src, pad = decoding.src, decoding.model.pad
@@ -68,12 +68,12 @@ class Search:
         self.best_length = np.zeros(len(src), dtype=int)       # (B,)
 
     def step(self):
-        """Write one more token for every beginning."""
+        """Add one more token to every prefix."""
         n, width = self.log_P.shape
         log_p = log_softmax(self.decoding.next_logits(self.tokens[:, :, -1].ravel()))
         V = log_p.shape[-1]
         log_P = (self.log_P[..., None] + log_p.reshape(n, width, V)).reshape(n, width * V)
-        # one of the V continuations of each beginning is eos, so of 2 beam at least beam are not
+        # of the V continuations of a prefix one has eos, so of 2 beam at least beam have none
         first = highest(log_P, 2 * self.beam)                  # (n, <= 2 beam), the best first
         log_P, parent, token = np.take_along_axis(log_P, first, axis=1), first // V, first % V
         self.length += 1
@@ -84,7 +84,7 @@ class Search:
         self.go_on(*(np.take_along_axis(x, live, axis=1) for x in (log_P, parent, token)))
 
     def finish(self, log_P, parent, token):
-        """Store the best of these continuations (n, m) where it beats the best finished so far."""
+        """Store the best of these continuations (n, m) if it beats the best finished one so far."""
         best = log_P.argmax(axis=1)                                            # (n,)
         score = log_P.max(axis=1) / length_penalty(self.length, self.alpha)
         i = np.flatnonzero(score > self.best_score[self.going])
@@ -94,9 +94,9 @@ class Search:
         self.best[at, self.length - 1] = token[i, best]
 
     def go_on(self, log_P, parent, token):
-        """Take these continuations (n, width) as beginnings; drop the sources that are done."""
+        """Make these continuations (n, width) the prefixes; drop the sources that are done."""
         at_most = log_P.max(axis=1) / length_penalty(self.max_len, self.alpha)
-        done = self.best_score[self.going] >= at_most          # False for nan: then it goes on
+        done = self.best_score[self.going] >= at_most          # False for nan: the search goes on
         i = np.flatnonzero(~done)
         rows = (i[:, None] * self.log_P.shape[1] + parent[i]).ravel()
         self.decoding.select(rows)
@@ -108,10 +108,10 @@ class Search:
 def highest(x, k):
     """Return the columns of the k highest numbers of each row, (n, m) -> (n, min(k, m)).
 
-    The highest comes first, and of equal numbers the one in the first column.
+    The highest number comes first; of equal numbers, the one in the first column comes first.
     """
     x, rows, columns = np.maximum(x, np.finfo(x.dtype).min), np.arange(len(x)), []
     for _ in range(min(k, x.shape[1])):
         columns.append(x.argmax(axis=1))
-        x[rows, columns[-1]] = -np.inf                         # lower than all: not found again
+        x[rows, columns[-1]] = -np.inf                         # lower than all others
     return np.stack(columns, axis=1)

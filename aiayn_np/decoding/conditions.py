@@ -1,17 +1,17 @@
-"""When decoding may keep keys and values: where only attentions that it knows mix positions."""
+"""Decide whether decoding may keep keys and values: only known attentions may mix positions."""
 
 from typing import Any
 
 from ..checks import is_layer
 from ..module import children, leaves
 
-SOURCE = ("src_embedding", "encoder")  # the side of a Transformer that is computed once
+SOURCE = ("src_embedding", "encoder")  # the side of a Transformer that decoding computes once
 
 
 def may_keep(model: Any, keep: bool | None) -> bool:
-    """Tell whether decoding keeps keys and values: as `keep` says, or for None where it is right.
+    """Tell whether decoding keeps keys and values: as `keep` says; for None, if it is right.
 
-    Raises ValueError for keep=True where it would be wrong, TypeError for another `keep`.
+    Raises ValueError if keep=True would be wrong, and TypeError for a `keep` of another type.
     """
     if keep is not None and not isinstance(keep, bool):
         raise TypeError(f"keep must be None, True or False, got keep={keep!r}")
@@ -25,12 +25,12 @@ def may_keep(model: Any, keep: bool | None) -> bool:
 
 
 def not_position_wise(model: Any) -> list[str]:
-    """Return the names of classes whose layers may mix positions or count them; [] if none do.
+    """Return the names of classes whose layers may mix or count positions; [] for none.
 
-    A class whose layers do neither says `position_wise = True` in its own body. A class whose keys
-    decoding can keep has a tuple `kept_at` there: the ends of the paths where it can. A subclass
-    inherits neither. A `forward` that was assigned on a layer may do anything. Replaced methods of
-    classes are not looked for.
+    A class whose layers do neither has `position_wise = True` in its own body. A class whose keys
+    decoding can keep has a tuple `kept_at` there: the endings of the paths for which it can. A
+    subclass inherits neither attribute. A `forward` that was assigned on a layer counts as unknown.
+    Replaced methods of classes are not noticed.
     """
     side = {name: part for name, part in children(model) if name not in SOURCE}
     layers = [("", model), *((p, layer) for p, layer in leaves(side, object) if is_layer(layer))]

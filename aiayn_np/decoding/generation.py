@@ -27,13 +27,13 @@ def generate(model: LanguageModel, ids: np.ndarray, *, steps: int, temperature: 
     ----------
     model : LanguageModel
     ids : the prompt, (T,) ids, at least one
-    steps : the most tokens to write; writing ends earlier after `eos` and where positions end
+    steps : the most tokens to write; writing ends earlier after `eos` or without free positions
     temperature : logits are divided by it; 0 takes the most probable token
-    top_k : draw only from so many of the most probable tokens; None draws from all
+    top_k : draw only from the top_k most probable tokens; None draws from all
     eos : the id that ends a text; None if there is none
     rng : the generator that draws; needed for a temperature above 0
-    keep : True keeps keys and values, False computes the whole prefix for every token; None keeps
-        them where that is right
+    keep : True keeps keys and values, False computes the whole prefix for every token. None keeps
+        them if that is right for the layers
 
     Raises ValueError, TypeError and IndexError for bad arguments.
     """
@@ -55,7 +55,7 @@ def generate(model: LanguageModel, ids: np.ndarray, *, steps: int, temperature: 
 
 
 def chosen(logits, temperature, top_k, rng):
-    """Choose one token by the logits (V,)."""
+    """Choose the next token by its logits (V,)."""
     if not temperature:
         return int(logits.argmax())
     logits = logits.astype(float)
@@ -67,12 +67,12 @@ def chosen(logits, temperature, top_k, rng):
 
 
 def start_generation(model: LanguageModel, keep: bool | None = None) -> "WholeText":
-    """Return an object whose `next_logits` takes more and more tokens; `keep` as in `generate`."""
+    """Return a text whose `next_logits` takes more and more tokens; `keep` as in `generate`."""
     return (GrowingText if may_keep(model, keep) else WholeText)(model)
 
 
 class WholeText:
-    """Logits after more and more tokens, from the whole prefix each time."""
+    """A growing text. Its logits are computed from the whole prefix each time."""
 
     def __init__(self, model: LanguageModel) -> None:
         self.model = model
@@ -85,7 +85,7 @@ class WholeText:
 
 
 class GrowingText(WholeText):
-    """The same logits from kept keys and values: each call computes the new positions."""
+    """A growing text with kept keys and values. Each call computes only the new positions."""
 
     def __init__(self, model: LanguageModel) -> None:
         super().__init__(model)
@@ -105,7 +105,7 @@ class GrowingText(WholeText):
         return logits[:, 0]
 
     def allowed(self, start: int) -> np.ndarray | None:
-        """Return the mask of the new positions over all, or None where it allows everything."""
+        """Return the mask of the new positions over all, or None if it allows everything."""
         T = self.ids.shape[1]
         mask = np.tri(T - start, T, start, dtype=bool)                 # (n, T)
         if self.model.pad is not None:
@@ -117,9 +117,9 @@ def perplexity(model: LanguageModel, ids: np.ndarray, *, longest: int = 1024,
                watch: Callable = iter) -> tuple[float, int]:
     """Return the perplexity of a text, ids (T,), and the number of its tokens.
 
-    The first token is not counted, because nothing predicts it. A text longer than the model has
-    positions, or than `longest`, is cut into pieces; each piece begins with the last token of the
-    piece before. `watch`, such as tqdm, is given the pieces and yields them.
+    The first token is not counted, because nothing predicts it. A text with more tokens than
+    `longest` or than the model has positions is cut into pieces. Each piece begins with the last
+    token of the piece before. `watch`, such as tqdm, takes the pieces and yields them.
     """
     ids = check_integers("ids", ids)
     if len(ids) < 2:

@@ -1,4 +1,4 @@
-"""Decoding: from a trained model to output sequences, one token at a time."""
+"""Greedy decoding: from a trained model to output sequences, one token at a time."""
 
 from collections.abc import Sequence
 
@@ -13,27 +13,27 @@ def greedy_decode(model: Transformer, src: np.ndarray, *, bos: int, eos: int,
                   max_len: int | None = None, keep: bool | None = None) -> np.ndarray:
     """Decode a batch of sources by taking the most probable token at every step.
 
-    In training the model gets all true tokens at once, and each position sees only those before it.
+    In training the model gets all true tokens at once; each position sees only earlier tokens.
     Here the model writes one token at a time and sees its own output. Keys and values of earlier
     tokens are kept (see kv_cache.py), and a sequence that has ended leaves the batch.
 
     Parameters
     ----------
     model : Transformer
-    src : ids (B, T_src), short ones filled with ``model.pad``
+    src : ids (B, T_src); short sources are filled up with ``model.pad``
     bos, eos : the ids that begin and end a sequence
-    max_len : the most tokens to produce (default: T_src + 50 as in Sec. 6.1, but no more than the
-        model has positions)
+    max_len : the most tokens to produce; by default T_src + 50 as in Sec. 6.1, but at most the
+        number of the model's positions
     keep : True keeps keys and values, False computes the whole prefix for every token. None keeps
-        them if the layers allow it. A `forward` that was assigned on a layer is honoured; whoever
-        replaces a method of a class passes False
+        them if the layers allow it. A `forward` that was assigned on a layer is respected. After
+        replacing a method of a class, pass False
 
     Returns
     -------
     ids (B, L), L <= max_len, without bos; ``model.pad`` after each sequence's eos
 
-    Raises ValueError for a length that the model has no positions for, and for keep=True where it
-    would be wrong, and TypeError and IndexError for bad ids.
+    Raises ValueError for a length without positions in the model, and for keep=True if it would be
+    wrong. Raises TypeError and IndexError for bad ids.
     """
     src, max_len = check_decoding(model, src, bos, eos, max_len)
     decoding = start_decoding(model, src, keep)
@@ -64,10 +64,10 @@ def check_decoding(model, src, bos, eos, max_len):
 
 def exact_match(model: Transformer, batch: Sequence[np.ndarray], *, bos: int, eos: int,
                 chunk: int = 250, keep: bool | None = None) -> float:
-    """Return the share of a batch whose greedy output is the right one, eos and all.
+    """Return the share of a batch whose greedy output equals the target, eos included.
 
     batch : (src, tgt_in, tgt_out)
-    chunk : sequences that are decoded at once
+    chunk : the number of sequences that are decoded at once
     keep : as in greedy_decode
     """
     src, _, tgt_out = batch

@@ -1,16 +1,16 @@
-"""The KV cache: a decoder that computes one more token without computing anything twice.
+"""The KV cache: a decoder that computes each position once and keeps its keys and values.
 
-Decoding asks for the logits after token 1, then after tokens 1 and 2, and so on. If every step
+Decoding needs the logits after token 1, then after tokens 1 and 2, and so on. If every step
 computes the whole prefix, T tokens cost 1 + 2 + ... + T positions. The causal mask makes this
 unnecessary: a position does not depend on later ones, so its numbers stay right. A new position
-needs only the keys and values of the earlier ones, in each self-attention.
+needs only the keys and values of the earlier positions, in each self-attention.
 
 So each self-attention keeps the keys and values of all positions so far and adds those of the new
-one. Each attention over the memory projects the memory once. The layers know nothing of this: a
-copy of the decoder gets the two attention classes below, and its own `forward` then runs on a
-"sequence" of one token. Only the positional encoding is told where this token stands.
+position. Each attention over the memory projects the memory once. The layers know nothing of this.
+A copy of the decoder gets the two attention classes below, and its own `forward` runs on a
+"sequence" of one token. Only the positional encoding is given the position of this token.
 
-This is right if no other layer mixes positions or counts them. Where a layer may do so, every step
+This is right if no other layer mixes positions or counts them. If a layer may do so, every step
 computes the whole prefix (see conditions.py).
 """
 
@@ -26,26 +26,26 @@ from ..variants.grouped import repeat_heads
 from ..variants.rotary import RotaryAttention
 from .conditions import may_keep
 
-FORWARD = Transformer.forward  # another one, of a model or of its class, may do more than decode
+FORWARD = Transformer.forward  # a replaced forward may do more than decode
 
 
 def start_decoding(model: Transformer, src: np.ndarray,
                    keep: bool | None = None) -> "RecomputingDecoder":
     """Return a decoder that gives logits token by token for sources (B, T_src).
 
-    keep : as in greedy_decode, also where it raises an error
+    keep : as in greedy_decode, with the same errors
     """
     return (KVCacheDecoder if may_keep(model, keep) else RecomputingDecoder)(model, src)
 
 
 class RecomputingDecoder:
-    """Logits token by token, from the whole prefix each time: slow, and right for every model."""
+    """A decoder that computes the whole prefix for each token: slow, and right for every model."""
 
     def __init__(self, model: Transformer, src: np.ndarray) -> None:
         self.model, self.src = model, src                              # (B, T_src)
         self.memory, _ = model.encode(src)                             # (B, T_src, d_model)
         self.memory_allowed = not_padding(src, model.pad)              # (B, 1, 1, T_src)
-        self.source = np.arange(len(src))                              # (B,), the source of each
+        self.source = np.arange(len(src))                             # (B,), the source of each row
         self.tgt = np.empty((len(src), 0), dtype=int)                  # (B, T)
 
     def next_logits(self, tokens: np.ndarray) -> np.ndarray:
@@ -57,20 +57,20 @@ class RecomputingDecoder:
         return logits[:, -1]
 
     def select(self, rows: np.ndarray) -> None:
-        """Go on with these sequences, in this order; a sequence may come several times."""
+        """Keep these sequences, in this order; a sequence may come several times."""
         self.tgt = self.tgt[rows]
         if not np.array_equal(self.source, self.source[rows]):
             self.source = self.source[rows]
             self.select_memory(rows)
 
     def select_memory(self, rows: np.ndarray) -> None:
-        """Do the same for the arrays that belong to the sources."""
+        """Select the rows of the arrays that belong to the sources."""
         self.src, self.memory = self.src[rows], self.memory[rows]
         self.memory_allowed = self.memory_allowed[rows]
 
 
 class KVCacheDecoder(RecomputingDecoder):
-    """The same logits from kept keys and values: each call computes one position."""
+    """A decoder with kept keys and values. Each call computes one position."""
 
     def __init__(self, model: Transformer, src: np.ndarray) -> None:
         super().__init__(model, src)
@@ -105,7 +105,7 @@ class KVCacheDecoder(RecomputingDecoder):
 
 
 class MemoryAttention(MultiHeadAttention):
-    """Attention over the memory with the layers of a given one: K and V are projected once."""
+    """Attention over the memory with the sublayers of a given one; it projects K and V once."""
 
     def __init__(self, attention):
         vars(self).update(vars(attention))
@@ -135,20 +135,20 @@ class MemoryAttention(MultiHeadAttention):
         return self.kept
 
     def select(self, rows):
-        """Go on with these sequences."""
+        """Keep the keys and values of these sequences."""
         self.kept = tuple(x[rows] for x in self.kept)
 
 
 class GrowingAttention(MemoryAttention):
     """Self-attention: each call adds positions, and their queries look at all positions so far.
 
-    A RotaryAttention turns queries and keys by their position. So each key is turned once, when it
-    is new, and kept as it is then.
+    A RotaryAttention rotates queries and keys by their position. Each key is rotated once, when it
+    is new, and kept rotated.
     """
 
     def __init__(self, attention):
         super().__init__(attention)
-        self.T, self.room = 0, 0            # positions in `kept`, and positions it has room for
+        self.T, self.room = 0, 0            # positions in `kept`, positions that fit
         self.rotary = None
         if isinstance(self.attention, RotaryAttention):
             self.rotary, self.attention = self.attention, ScaledDotProductAttention()

@@ -1,4 +1,4 @@
-"""Real models in our classes, from Hugging Face folders; and exchange with PyTorch.
+"""Real models in our layers, from Hugging Face folders; and exchange with PyTorch.
 
     loaded = load_marian("opus-mt-de-en")
     loaded.model         our layers, with the weights of the folder

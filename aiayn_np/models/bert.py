@@ -1,7 +1,7 @@
 """BERT: the encoder half of the paper's model, trained to guess masked tokens (Devlin, 2018).
 
-It differs from the paper: it has no decoder, but learned positions, segments, a norm on the sum of
-the embeddings, GELU, biases, eps 1e-12, and a head with its own layer.
+It differs from the paper. It has no decoder. It has learned positions, segments, a norm on the sum
+of the embeddings, GELU, biases, eps 1e-12, and a head with its own layer.
 """
 
 from typing import Any, ClassVar
@@ -23,7 +23,7 @@ LAYER, OURS = "bert.encoder.layer.*", "encoder.layers.*"
 class Bert(Pretrained):
     """The folder of a BERT with its masked-token head (BertForMaskedLM, BertForPreTraining).
 
-    `model` is a MaskedLanguageModel; its ids and segments are the folder's.
+    `model` is a MaskedLanguageModel; its ids and segments are those of the folder.
     """
 
     families = ("bert",)
@@ -66,12 +66,12 @@ class Bert(Pretrained):
         }
 
     def usual(self, name: str) -> str:
-        """Turn the names that older files have for the vectors of a norm into the newer ones."""
+        """Turn an older file's names for the vectors of a norm into the newer names."""
         return name.replace("LayerNorm.gamma", "LayerNorm.weight").replace(
             "LayerNorm.beta", "LayerNorm.bias")
 
     def ignored(self, name: str) -> bool:
-        """Ignore the head that decided whether two sentences follow each other, and its input."""
+        """Tell whether a tensor is unused: sentence-pair head, position ids, a doubled bias."""
         unused = name.startswith(("bert.pooler.", "cls.seq_relationship."))
         return unused or name.endswith(".position_ids") or (name == BIAS and not self.tied)
 
@@ -88,6 +88,6 @@ class Bert(Pretrained):
 
     def forward(self, *ids: np.ndarray, segments: np.ndarray | None = None,
                 **options: Any) -> tuple[np.ndarray, Cache]:
-        """Return (logits (B, T, V), cache) for ids (B, T) and segments (B, T), all 0 for None."""
+        """Return (logits (B, T, V), cache) for ids (B, T) and segments (B, T); None: all 0."""
         tokens, segments = ids if len(ids) == 2 else (ids[0], segments)
         return super().forward(tokens, segments=segments, **options)

@@ -1,4 +1,4 @@
-"""Read `config.json`, and refuse values that our layers cannot honour."""
+"""Read `config.json`, and refuse values that our layers do not support."""
 
 import json
 from math import isfinite
@@ -14,14 +14,14 @@ ACTIVATIONS = {
     "gelu_pytorch_tanh": TanhGELU, "silu": SiLU, "swish": SiLU,
 }
 NEVER: dict = {"auto_map": None, "quantization_config": None, "add_cross_attention": False,
-         "is_decoder": False, "pruned_heads": {}}  # the only value that these layers do
+         "is_decoder": False, "pruned_heads": {}}  # the only supported value
 
 
 class Config:
-    """The values of `config.json`. Each method reads one, and raises CheckpointError if it is bad.
+    """The values of `config.json`. Each method reads one value; a bad one raises CheckpointError.
 
-    path : of the file, for messages
-    families : the values that model_type may have
+    path : the path of the file, for messages
+    families : the allowed values of model_type
     only : {key: value} of further keys that must have this value, or be missing
     """
 
@@ -40,7 +40,7 @@ class Config:
         raise CheckpointError(f"{self.path}: {key} must be {must}, got {got}")
 
     def read(self, key, default, fits, must):
-        """Read a value, the default if it is missing; refuse it unless `fits(value)`."""
+        """Return a value, or the default if it is missing; refuse it unless `fits(value)`."""
         value = default if self.values.get(key) is None else self.values[key]
         if not fits(value):
             self.refuse(key, must)

@@ -15,11 +15,11 @@ def to_torch(model: Transformer) -> Any:
 
     The module has forward(src, tgt) with ids (B, T_src) and (B, T_tgt), and returns logits
     (B, T_tgt, vocab_size). It masks the id `pad`. Inside is a torch.nn.Transformer. If our model
-    has no biases in attention, those of PyTorch are zero and are not trained.
+    has no biases in attention, PyTorch's biases there are zero and are not trained.
     `.config` is a dict that describes the model; `from_torch` needs it.
 
-    Raises ValueError with the reason if torch.nn.Transformer cannot compute the same (d_k is not
-    d_model / h, another attention, ...), and ImportError without PyTorch.
+    Raises ValueError with the reason if torch.nn.Transformer cannot compute the same logits (d_k is
+    not d_model / h, another attention, ...), and ImportError without PyTorch.
     """
     if type(model) is not Transformer:
         raise TypeError(f"model must be a Transformer, got {type(model).__name__}")
@@ -72,7 +72,7 @@ def table(config: dict) -> Table:
 
 
 def attention_table(theirs: str, ours: str) -> Table:
-    """Return the entries of one multi-head attention."""
+    """Return the table entries of one multi-head attention."""
     heads = [f"{ours}.linear_{name}" for name in "QKV"]
     return {f"{theirs}.in_proj_weight": (tuple(f"{head}.W" for head in heads), BELOW),
             f"{theirs}.in_proj_bias": (tuple(f"{head}.b" for head in heads), BELOW),
@@ -80,7 +80,7 @@ def attention_table(theirs: str, ours: str) -> Table:
 
 
 def without_biases(arrays):
-    """Take out the biases in the projections of attention; ValueError if one is not zero."""
+    """Remove the biases in the projections of attention; raise ValueError if one is not zero."""
     biases = {name for name in arrays if name.endswith(("in_proj_bias", "out_proj.bias"))}
     for name in biases:
         if arrays[name].any():

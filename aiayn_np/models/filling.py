@@ -10,7 +10,7 @@ MASK = "[MASK]"
 def fill(loaded: Any, text: str, top: int = 5) -> list[list[tuple[float, str, str]]]:
     """Return the `top` likeliest tokens for each [MASK] of a text: lists of (share, piece, text).
 
-    loaded : a Bert with a vocabulary. In each returned text one mask is filled, the others stay.
+    loaded : a Bert with a vocabulary. Each returned text has one mask filled, and keeps the others.
 
     Raises ValueError for a text without a mask, or with more tokens than the model has positions.
     """

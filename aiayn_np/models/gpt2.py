@@ -1,6 +1,6 @@
 """GPT-2: the decoder half of the paper's model, pre-norm (Radford et al., 2019).
 
-It differs from the paper: it has no encoder, but a norm before each sublayer and one at the end,
+It differs from the paper. It has no encoder. It has a norm before each sublayer and one at the end,
 the tanh form of GELU, biases, learned positions, and an embedding that is not scaled.
 """
 
@@ -25,8 +25,8 @@ class GPT2(Pretrained):
 
     `model` is a LanguageModel; `pad` and `eos` are ids of the folder, or None.
 
-    No id is masked, not even that of padding: often padding has the id of <|endoftext|>, which
-    stands in texts. Padding at the end changes nothing before it.
+    No id is masked, not even the id of padding: often this is the id of <|endoftext|>, which occurs
+    in texts. Padding at the end changes no earlier logit.
     """
 
     families = ("gpt2",)
@@ -63,7 +63,7 @@ class GPT2(Pretrained):
         }
 
     def usual(self, name: str) -> str:
-        """Put the beginning before a name that lacks it, as in the folders of OpenAI."""
+        """Put "transformer." before a name that lacks it, as in the folders of OpenAI."""
         lacks_it = name.startswith(("wte.", "wpe.", "h.", "ln_f."))
         return f"transformer.{name}" if lacks_it else name
 

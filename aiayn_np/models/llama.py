@@ -1,8 +1,8 @@
 """Llama and its kin, Qwen2 and Qwen3: the decoder of the parts since 2017 (Touvron et al., 2023).
 
 It differs from GPT-2: rotary positions instead of learned ones, RMS norms, SwiGLU, no biases, and
-heads of keys and values that several heads of queries share. Qwen2 has biases on queries, keys and
-values; Qwen3 norms queries and keys.
+grouped queries: several heads of queries share one head of keys and values. Qwen2 has biases on
+queries, keys and values; Qwen3 norms queries and keys.
 """
 
 from typing import ClassVar
@@ -26,7 +26,7 @@ class Llama(Pretrained):
 
     `model` is a LanguageModel of LlamaLayers; `pad` and `eos` are ids of the folder, or None. No
     id is masked, as in GPT2.
-    biases : the letters of the projections of attention that have biases, some of "QKVO"
+    biases : the letters, some of "QKVO", of the projections of attention that have biases
     """
 
     families = LLAMAS
@@ -89,7 +89,7 @@ class Llama(Pretrained):
 
 
 def base_of(config):
-    """Return the base of the angles: `rope_theta`, in newer folders in `rope_parameters`."""
+    """Return the base of the angles; newer folders keep `rope_theta` in `rope_parameters`."""
     rope = config.values.get("rope_parameters") or {}
     if not isinstance(rope, dict) or rope.get("rope_type", "default") != "default" or (
             rope.get("partial_rotary_factor", 1) != 1):

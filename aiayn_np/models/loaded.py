@@ -19,11 +19,11 @@ class Pretrained:
 
     model : made of our layers     vocabulary : turns text into ids and back; None without tokenizer
     config : the dict of config.json
-    settings : the same, with those of generation_config.json
-    links : the Links of the Parameters and the tensors of the file
+    settings : the dict of config.json, updated by generation_config.json
+    links : the Links between the Parameters and the tensors of the file
     """
 
-    families: ClassVar[tuple[str, ...]]  # values that model_type may have; `family` is its value
+    families: ClassVar[tuple[str, ...]]  # allowed values of model_type; `family` is the folder's
     only: ClassVar[dict] = {}  # keys of the config that must have this value
     vocabulary: Any = None
     V: int  # how many ids a written text may have
@@ -47,9 +47,9 @@ class Pretrained:
 
     @classmethod
     def new(cls, config: dict, rng: np.random.Generator | None) -> Any:
-        """Make a new model of a family, with drawn values; with rng=None they are left empty.
+        """Make a new model of a family, with random values; rng=None leaves them empty.
 
-        config : as in a config.json, which may leave out keys that have a default
+        config : as in a config.json; keys that have a default may be missing
         """
         made = cls.__new__(cls)
         made.read_config({"model_type": cls.families[0]} | config, {}, "config")
@@ -58,18 +58,18 @@ class Pretrained:
         return made
 
     def read_config(self, config: dict, generation: dict, path: str | Path) -> None:
-        """Read the sizes, and settings for decoding, which older folders have in the config."""
+        """Read the sizes and the settings for decoding; older folders keep both in the config."""
         self.config, self.settings = config, config | generation
         values = Config(config, path, self.families, self.only)
         self.family = config["model_type"]
         self.read_sizes(values)
 
     def read_sizes(self, config: Config) -> None:
-        """Read the sizes from the config; raise CheckpointError if our layers cannot have them."""
+        """Read the sizes from the config; raise CheckpointError if our layers lack them."""
         raise NotImplementedError
 
     def table(self) -> Table:
-        """Return {their name: (our path, form)} for all tensors of the file."""
+        """Return {name in the file: (our path, form)} for all tensors of the file."""
         raise NotImplementedError
 
     def build(self, rng: np.random.Generator | None) -> Any:
@@ -82,11 +82,11 @@ class Pretrained:
         return eos if is_integer(eos) and 0 <= eos < self.V else None
 
     def usual(self, name: str) -> str:
-        """Return the name that the table has for the name of a tensor in a file."""
+        """Return the name in the table for the name of a tensor in a file."""
         return name
 
     def ignored(self, name: str) -> bool:
-        """Tell whether a tensor that is in no table may be in the file."""
+        """Tell whether a tensor without a table entry may be in the file."""
         return False
 
     def read_vocabulary(self, folder: Path) -> Any:
@@ -97,7 +97,7 @@ class Pretrained:
         """Raise ValueError if constants in the file differ from those of the layers."""
 
     def forward(self, *ids: np.ndarray, **options: Any) -> tuple[np.ndarray, Cache]:
-        """Return (logits, cache) for ids (B, T) of the folder; options are those of the model."""
+        """Return (logits, cache) for ids (B, T) of the folder, with options of the model."""
         return self.model.forward(*map(np.asarray, ids), **options)
 
     def backward(self, grad_logits: np.ndarray, cache: Cache) -> None:

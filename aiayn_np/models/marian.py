@@ -1,8 +1,8 @@
 """OPUS-MT: Marian's Transformer, the paper's Figure 1 with trained weights (Tiedemann, 2020).
 
 It differs from the paper: it has biases in all projections, SiLU in most models, eps 1e-5, a bias
-on the logits, and sinusoids in halves. Decoding starts with the id of padding. This start must not
-be masked, so our model gives it an id and a row of E of its own, the last one.
+on the logits, and sinusoids in halves. Decoding starts with the id of padding. This start token
+must not be masked, so our model gives it an id of its own and the last row of E.
 """
 
 import copy
@@ -27,7 +27,7 @@ from .weights import File
 
 EPS = 1e-5  # of every layer norm
 SHARED = "model.shared.weight"
-POSITIONS = "embed_positions.weight"  # end of the names of sinusoids, which our layers compute
+POSITIONS = "embed_positions.weight"  # ending of the names of sinusoids; our layers compute them
 
 
 class Marian(Pretrained):
@@ -35,7 +35,7 @@ class Marian(Pretrained):
 
     `model` is a Transformer with the V ids of the folder, and the id V, which starts a target.
 
-    start : the id that starts a target in the folder;  bos : V, the id that replaces it here
+    start : the id that starts a target in the folder;  bos : V, the id for it in `model`
     never : the ids that decoding never writes
     """
 
@@ -72,7 +72,7 @@ class Marian(Pretrained):
 
     def table(self) -> Table:
         start = with_start(self.start, self.pad)
-        one_E = self.shared and self.tied                   # for both languages and the logits
+        one_E = self.shared and self.tied                  # one E for both languages and the logits
         return {
             **({SHARED: ("src_embedding.E", start)} if one_E else {}),
             "model.encoder.embed_tokens.weight": ("src_embedding.E", start if one_E else SAME),
@@ -132,7 +132,7 @@ class Marian(Pretrained):
         self.model.backward(np.pad(grad_logits, ((0, 0), (0, 0), (0, 1))), cache)
 
     def decoding_model(self) -> Transformer:
-        """Return a model with the same parameters that gives the ids in `never` the logit -inf."""
+        """Return a model with the same parameters that gives the ids in `never` logits of -inf."""
         model = copy.copy(self.model)
         projection = model.output_projection = copy.copy(model.output_projection)
         bias = projection.b.value.copy()
@@ -142,7 +142,7 @@ class Marian(Pretrained):
 
 
 def stack_table(side: str, attentions: dict[str, str]) -> Table:
-    """Return the entries of the layers of a stack; `attentions` are {their name: ours}."""
+    """Return the table entries of the layers of a stack; `attentions` is {their name: ours}."""
     theirs, ours = f"model.{side}.layers.*", f"{side}.layers.*"
     table = linear(f"{theirs}.fc1", f"{ours}.feed_forward.linear_1")
     table |= linear(f"{theirs}.fc2", f"{ours}.feed_forward.linear_2")

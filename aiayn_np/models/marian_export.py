@@ -18,7 +18,7 @@ from .weights import write_folder
 def export_marian(model: Transformer, task: Any, folder: Path) -> list[str]:
     """Write a model and the vocabulary of its task, if it has one; return lines to print.
 
-    Raises ValueError with the reason if Marian cannot compute the same.
+    Raises ValueError with the reason if Marian cannot compute the same logits.
     """
     theirs = as_marian(model, task)
     write_folder(folder, theirs.config, theirs.state())
@@ -33,9 +33,9 @@ def export_marian(model: Transformer, task: Any, folder: Path) -> list[str]:
 def as_marian(model: Transformer, task: Any) -> Marian:
     """Return a Marian with copies of a model's values; a bias that our model lacks is zero.
 
-    Positions decide the order of the d_model channels. In ours, sines and cosines take turns. In
-    Marian's, all sines come first. So E, and each matrix and norm that reads or writes the
-    channels, gets them in Marian's order. The model computes the same as before.
+    The positions fix the order of the d_model channels. In our model sines and cosines alternate.
+    In Marian all sines come first. So the channels of E, and of each matrix and norm that reads or
+    writes them, are put into Marian's order. The model computes the same logits as before.
     """
     theirs = Marian.new(marian_config(model, task), None)
     parameters = dict(theirs.model.named_parameters())
@@ -75,7 +75,7 @@ def marian_config(model, task):
 
 
 def moved(value, path, halves):
-    """Reorder the d_model channels in the value of a Parameter, by the indices `halves`."""
+    """Reorder the d_model channels of the value of a Parameter by the indices `halves`."""
     writes = path.endswith(("O.W", "O.b", "linear_2.W", "linear_2.b", "gamma", "beta", "E"))
     reads = path.endswith(("Q.W", "K.W", "V.W", "linear_1.W"))
     return value[..., halves] if writes else value[halves] if reads else value

@@ -1,11 +1,11 @@
-"""Tables {their name: (our path, form)}, which say how another library's tensors become Parameters.
+"""Tables {their name: (our path, form)}: how another library's tensors become Parameters.
 
 A form turns the tensor into the values of the Parameters, and back.
 
 A `*` in a name and its path is the number of a layer. The path is a tuple of paths if one tensor
-becomes several Parameters. An entry whose Parameters a model does not have, such as a bias, does
-not count for it. Two entries that lead to one Parameter are a matrix that the model uses twice:
-then one of the two tensors is enough.
+becomes several Parameters. An entry is skipped if the model lacks its Parameters, such as a bias.
+If two entries lead to one Parameter, the model uses one matrix twice, and one of the two tensors
+is enough.
 """
 
 import itertools
@@ -21,12 +21,12 @@ from ..module import Module, Parameter, leaves
 
 @dataclass
 class Form:
-    """Two functions that undo each other.
+    """Two functions that are inverse to each other.
 
-    ours : makes a list of values, one for each Parameter, of a tensor
-    theirs : makes the tensor of such a list
-    gradient : makes the gradient of the tensor of a list of gradients, if our model uses a number
-        twice; otherwise `theirs` does
+    ours : turns a tensor into a list of values, one for each Parameter
+    theirs : turns such a list into the tensor
+    gradient : turns a list of gradients into the gradient of the tensor. It is needed if our model
+        uses a number twice; otherwise `theirs` does this
     """
 
     ours: Callable[[Any], list]
@@ -37,8 +37,8 @@ class Form:
 def with_start(start: int, pad: int) -> Form:
     """Make the Form of an E with one more row, a copy of the row of the start token.
 
-    PyTorch gives the row of padding no gradient in an embedding. So if decoding starts with
-    padding, the gradient of the additional row is left out.
+    PyTorch's embedding gives the row of padding no gradient. So if decoding starts with padding,
+    the gradient of the additional row is left out.
     """
     def gradient(gradients):
         rows = gradients[0][:-1].copy()
@@ -56,13 +56,13 @@ TRANSPOSED = Form(lambda tensor: [tensor.T], lambda values: values[0].T)
 # GPT-2 has W^Q, W^K and W^V (or their biases) side by side in one array
 SIDE_BY_SIDE = Form(lambda tensor: [part.copy() for part in np.split(tensor, 3, axis=-1)],
                     lambda values: np.concatenate(values, axis=-1))
-# torch.nn.MultiheadAttention has them one below another, each transposed
+# torch.nn.MultiheadAttention has the three one below another, each transposed
 BELOW = Form(lambda tensor: [part.T.copy() for part in np.split(tensor, 3)],
              lambda values: np.concatenate([value.T for value in values]))
 # a bias (V,), stored as (1, V); the start token is never written, so its bias is -inf
 ROW = Form(lambda tensor: [np.append(tensor[0], np.asarray(-np.inf, tensor.dtype))],
            lambda values: values[0][None, :-1])
-# E with one more row for the start token, whose logits are -inf whatever is in the row
+# E with one more row for the start token, whose logit is -inf for any values of the row
 STACKED = Form(lambda tensor: [np.concatenate([tensor, np.zeros_like(tensor[:1])])],
                lambda values: values[0][:-1])
 
@@ -71,9 +71,9 @@ Table = dict[str, tuple[Any, Form]]
 
 @dataclass
 class Link:
-    """The Parameters of a model that one tensor becomes.
+    """A tensor of the file, and the Parameters that it becomes.
 
-    names : the names that the tensor may have, the usual one first
+    names : the possible names of the tensor, the usual one first
     """
 
     names: list[str]
@@ -86,11 +86,11 @@ class Link:
         return self.form.theirs([np.empty(p.value.shape, bool) for p in self.parameters]).shape
 
     def tensor(self) -> np.ndarray:
-        """Return the tensor of the values that the Parameters have now."""
+        """Return the tensor with the current values of the Parameters."""
         return self.form.theirs([p.value for p in self.parameters])
 
     def gradient(self) -> np.ndarray:
-        """Return the gradient of the tensor, made from those of its Parameters."""
+        """Return the gradient of the tensor, made from the gradients of its Parameters."""
         return (self.form.gradient or self.form.theirs)([p.grad for p in self.parameters])
 
     def fill(self, tensor: np.ndarray) -> None:
@@ -100,12 +100,12 @@ class Link:
 
 
 def linear(theirs: str, ours: str, form: Form = TRANSPOSED) -> Table:
-    """Return the entries of an affine map; PyTorch's computes x W^T + b, ours x W + b."""
+    """Return the table entries of an affine map; PyTorch computes x W^T + b, our layer x W + b."""
     return {f"{theirs}.weight": (f"{ours}.W", form), f"{theirs}.bias": (f"{ours}.b", SAME)}
 
 
 def norm(theirs: str, ours: str) -> Table:
-    """Return the entries of a layer norm or an RMS norm."""
+    """Return the table entries of a layer norm or an RMS norm."""
     return {f"{theirs}.weight": (f"{ours}.gamma", SAME), f"{theirs}.bias": (f"{ours}.beta", SAME)}
 
 
@@ -122,7 +122,7 @@ def links(model: Module, table: Table) -> list[Link]:
 
 
 def entries(table: Table, known: dict[str, Parameter]) -> Iterator[tuple[str, list, Form]]:
-    """Yield (name, Parameters, form) for each entry of a table, and for each layer that it has."""
+    """Yield (name, Parameters, form) for each entry of a table; a * stands for every layer."""
     for name, (path, form) in table.items():
         paths = (path,) if isinstance(path, str) else path
         for i in itertools.count() if "*" in name else [0]:
@@ -135,7 +135,7 @@ def entries(table: Table, known: dict[str, Parameter]) -> Iterator[tuple[str, li
 def check_room(shapes: Mapping[str, tuple], N: int, V: int, d_model: int, d_ff: int) -> None:
     """Raise ValueError if the tensors {name: shape} are too small for the model of a config.
 
-    This comes before the model is built, because a config may ask for any size.
+    This check comes before the model is built, because a config may contain any size.
     """
     if len(shapes) < N or sum(map(math.prod, shapes.values())) < (V + d_ff) * d_model:
         raise ValueError(f"its tensors must have room for {N} layers, {V} ids, d_model={d_model}"
@@ -146,11 +146,11 @@ def load(model: Module, table: Table, shapes: Mapping[str, tuple],
          read: Callable[[str], np.ndarray], dtype: Any) -> list[Link]:
     """Fill a model with tensors, the largest first, and its gradients with zeros.
 
-    shapes : {name: shape} of all tensors that there are;  dtype : of the tensors
-    read : returns the tensor of a name
+    shapes : {name: shape} of all tensors in the file;  dtype : the dtype of the tensors
+    read : returns the tensor with a name
 
-    Returns the Links. Raises KeyError for a missing or unknown tensor, and ValueError for one of
-    another shape, and for two tensors of one matrix that differ.
+    Returns the Links. Raises KeyError for a missing or unknown tensor. Raises ValueError for a
+    tensor of another shape, and for two tensors of one matrix that differ.
     """
     wanted = links(model, table)
     check_tensors(wanted, shapes)
@@ -164,7 +164,7 @@ def load(model: Module, table: Table, shapes: Mapping[str, tuple],
 
 
 def one_of(names: list[str], read: Callable[[str], np.ndarray]) -> np.ndarray:
-    """Read the first of tensors that must be equal."""
+    """Read the first of several tensors that must be equal."""
     tensor = read(names[0])
     for other in names[1:]:
         if not np.array_equal(read(other), tensor):
@@ -174,7 +174,7 @@ def one_of(names: list[str], read: Callable[[str], np.ndarray]) -> np.ndarray:
 
 
 def check_tensors(wanted: Iterable[Link], shapes: Mapping[str, tuple]) -> None:
-    """Check that there are all tensors, of the right shapes, and no others."""
+    """Check that all tensors exist with the right shapes, and that there are no others."""
     known = set()
     for link in wanted:
         here = [name for name in link.names if name in shapes]
@@ -189,5 +189,5 @@ def check_tensors(wanted: Iterable[Link], shapes: Mapping[str, tuple]) -> None:
 
 
 def state_of(wanted: Iterable[Link]) -> dict[str, np.ndarray]:
-    """Return {name in the file: tensor} with the values that a model has now."""
+    """Return {name in the file: tensor} with the current values of a model."""
     return {link.names[0]: link.tensor() for link in wanted}

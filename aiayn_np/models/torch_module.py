@@ -15,19 +15,19 @@ class TorchTransformer(nn.Module):
 
     src (B, T_src), tgt (B, T_tgt) ids   ->   logits (B, T_tgt, vocab_size)
     config : the config that `config_of` returns for our model
-    state : {name: array} of all values, but of biases that our model does not have
+    state : {name: array} of all values, without the biases that our model lacks
 
     The stacks are torch.nn.Transformer. It differs from the paper in four points, and all four are
-    undone here. The biases in the projections of attention are zero and frozen. The norm at the end
-    of each stack is left out for post-norm. Dropout inside the feed-forward network has rate 0, and
-    dropout inside attention has our rate.
+    undone here. The biases in the projections of attention are zero and frozen. Post-norm has no
+    norm at the end of each stack. Dropout inside the feed-forward network has rate 0. Dropout
+    inside attention has our rate.
     """
 
     def __init__(self, config, state):
         super().__init__()
         self.config = dict(config)
         size = config["max_len"], config["d_model"]
-        with torch.device("meta"):                # takes no memory, draws nothing; `state` has all
+        with torch.device("meta"):                # needs no memory; `state` has all values
             self.E = nn.Parameter(torch.empty(config["vocab_size"], config["d_model"]))
             self.stacks = stacks(config)
             self.positions = nn.Parameter(torch.empty(size))
@@ -65,7 +65,7 @@ class TorchTransformer(nn.Module):
 
 @contextlib.contextmanager
 def no_fast_path():
-    """Switch off PyTorch's fast path, which gives nan for a sequence of padding only."""
+    """Switch off PyTorch's fast path, which returns nan for a sequence of padding only."""
     enabled = torch.backends.mha.get_fastpath_enabled()
     torch.backends.mha.set_fastpath_enabled(False)
     try:

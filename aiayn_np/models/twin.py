@@ -1,7 +1,7 @@
-"""Build the Transformer that another library has too, and compare a model with it.
+"""Build the Transformer that another library has too, its twin, and compare a model with it.
 
-A model goes out only if all its layers equal those of this twin: otherwise the other library would
-compute something else.
+A model is exported only if all its layers equal those of this twin. Otherwise the other library
+would compute other logits.
 """
 
 from ..checks import one_line
@@ -53,10 +53,10 @@ def check_same(model: Module, built: Module, what: str) -> None:
     """Raise a ValueError that names the first difference if `model` is not made like `built`.
 
     Both must have the same layers, share the same Parameters, and have Parameters of the same names
-    and shapes. The model must be all float32 or all float64, and no layer may have a `forward` of
-    its own.
+    and shapes. The model must be all float32 or all float64. No `forward` may be assigned on a
+    layer.
 
-    built : a new model, of the kind that the other library can represent
+    built : a new model, of the kind that the other library supports
     what : the name of the other form in the message, such as "a Marian model"
     """
     dtypes = sorted({str(p.value.dtype) for p in model.parameters()})

@@ -11,14 +11,14 @@ from ..text.vocabulary import SPACE, whole_text
 from .config import read_json
 
 TOKENIZER = "tokenizer.json"
-CODE = re.compile(r">>.*?<<")  # names the language to translate into, at the start of a line
-SPECIAL = re.compile(r"(</s>|<pad>|<unk>)")  # these are tokens wherever they stand in a line
+CODE = re.compile(r">>.*?<<")  # the code of the target language, at the start of a line
+SPECIAL = re.compile(r"(</s>|<pad>|<unk>)")  # special tokens, wherever they stand in a line
 
 
 class MarianVocabulary:
     """Two SentencePiece models, one for each language; vocab.json gives ids to their pieces.
 
-    sizes : a Marian, which has pad, eos, bos and the numbers of ids on both sides
+    sizes : a Marian, for pad, eos, bos and the numbers of ids on both sides
     """
 
     def __init__(self, folder, sizes):
@@ -36,7 +36,7 @@ class MarianVocabulary:
         return self.bos + 1
 
     def encode(self, lines):
-        """Return an array of ids (T,), eos at the end, for each line of the source language."""
+        """Return an array of ids (T,) with eos at the end for each line of the source language."""
         return [np.array([*self.ids(line), self.eos], dtype=np.int32) for line in lines]
 
     def ids(self, line):
@@ -92,7 +92,7 @@ class TokenizerVocabulary:
         self.tokenizer = tokenizer
 
     def encode(self, text):
-        """Return ids (T,) of a text, with the special tokens that the tokenizer adds."""
+        """Return the ids (T,) of a text, with the special tokens that the tokenizer adds."""
         return np.array(self.tokenizer.encode(whole_text(text)).ids, dtype=np.int64)
 
     def decode(self, ids):
@@ -105,14 +105,14 @@ class TokenizerVocabulary:
         return [name.replace("Ġ", "_").replace(SPACE, "_") for name in names]
 
     def id(self, piece):
-        """Return the id of a piece, or None if it has none."""
+        """Return the id of a piece; None for an unknown piece."""
         return self.tokenizer.token_to_id(piece)
 
 
 def tokenizer_vocabulary(folder, vocab_size):
-    """Read tokenizer.json, as it is; return None if the folder does not have it.
+    """Read tokenizer.json; return None if the folder does not have it.
 
-    Truncation and padding in it do not count: a call of transformers with either leaves them there.
+    Its truncation and padding are ignored: they are left from an earlier call of transformers.
     """
     path = Path(folder) / TOKENIZER
     if not path.is_file():
@@ -120,7 +120,7 @@ def tokenizer_vocabulary(folder, vocab_size):
     library = extra("tokenizers", of="pretrained")
     try:
         tokenizer = library.Tokenizer.from_file(str(path))
-    except Exception as error:  # the library raises Exception itself
+    except Exception as error:  # the library raises plain Exception
         raise CheckpointError(f"{path} is not a tokenizer: {error}") from error
     check_vocabulary(path, list(tokenizer.get_vocab().values()), vocab_size)
     tokenizer.no_truncation()

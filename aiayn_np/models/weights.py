@@ -21,15 +21,15 @@ KINDS = ("F64", "F32", "F16", "BF16")
 class File:
     """The tensors of a folder: of model.safetensors, or of all model-*.safetensors.
 
-    Names, shapes and kinds are read when the file is opened, and values by `read`.
+    Names, shapes and dtypes are read when the file is opened; `read` reads the values.
     shapes : {name: shape}, without the names that are ignored
-    places : {name: (its file, open and as a path, its name there)} of all tensors
-    dtype : float64 if all tensors that are not ignored have this dtype, else float32
+    places : {name: (open file, its path, name in the file)} of all tensors
+    dtype : float64 if all tensors that are not ignored are float64, else float32
     """
 
     def __init__(self, folder: str | Path, rename: Callable[[str], str] = str,
                  ignored: Callable[[str], bool] = lambda name: False) -> None:
-        """Open the files. `rename` turns a name in the file into the name that a table has."""
+        """Open the files. `rename` turns a name in a file into the name in the table."""
         self.path, self.rename, self.ignored = Path(folder) / FILE, rename, ignored
         self.shapes: dict[str, tuple] = {}
         self.kinds: dict[str, str] = {}
@@ -44,7 +44,7 @@ class File:
         self.dtype = np.float64 if kinds == {"F64"} else np.float32
 
     def open(self, path: Path) -> None:
-        """Open one of the files, and read the shapes and kinds of its tensors."""
+        """Open one of the files, and read the shapes and dtypes of its tensors."""
         library = extra("safetensors", of="pretrained")
         try:
             file = library.safe_open(str(path), framework="numpy")
@@ -53,7 +53,7 @@ class File:
                 self.kinds[name], self.places[name] = tensor.get_dtype(), (file, path, there)
                 if not self.ignored(name):
                     self.shapes[name] = tuple(tensor.get_shape())
-        except Exception as error:  # SafetensorError, and anything for damaged bytes
+        except Exception as error:  # SafetensorError, or another class for damaged bytes
             raise CheckpointError(f"{path} is not a safetensors file: {error}") from error
 
     def read(self, name: str) -> np.ndarray:
@@ -90,7 +90,7 @@ def write_folder(folder: str | Path, config: dict, state: dict[str, np.ndarray])
 
 @contextlib.contextmanager
 def as_checkpoint_error(path: str | Path) -> Iterator[None]:
-    """Turn a reader's error about wrong contents into a CheckpointError with the path."""
+    """Turn a reader's error about bad content into a CheckpointError with the path."""
     try:
         yield
     except (ValueError, TypeError, LookupError, OverflowError, AttributeError, MemoryError,

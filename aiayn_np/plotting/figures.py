@@ -1,9 +1,9 @@
 """Pictures: attention maps, positional encodings, training curves.
 
 Every function returns a matplotlib Figure, which a notebook shows, and prints nothing. Attention
-weights are always drawn on a fixed scale of 0 to 1, and a masked cell is hatched: "may not look" is
-not "looked, weight 0". Numbers with signs are drawn around 0: purple above, orange below. A small
-map has its numbers in its cells. matplotlib is imported when something is drawn.
+weights are always drawn on a fixed scale of 0 to 1. A masked cell is hatched, since it differs
+from a cell with weight 0. Numbers with signs are drawn around 0: purple above, orange below. The
+cells of a small map show their numbers. matplotlib is imported when something is drawn.
 """
 
 import functools
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from matplotlib.image import AxesImage
 
 CMAP, SIGNED_CMAP = "cividis", "PuOr"
-DPI, SCREEN = 150, 96  # pixels an inch in a file, and on the page of a notebook
-SMALL, WIDEST = 9.5, 9  # the smallest words in points, the widest picture in inches
+DPI, SCREEN = 150, 96  # pixels per inch in a file, and in a notebook
+SMALL, WIDEST = 9.5, 9  # the smallest font in points, the widest picture in inches
 CARD = {"facecolor": "#F4F5F6", "edgecolor": "#B8BEC4"}  # of a picture in a notebook, light or dark
-SMALLEST = 0.18  # the least side of a cell in inches, so that its label has room
-NUMBERED = 5  # a map of at most so many rows and columns has its numbers in the cells
-# Colours that colour-blind readers tell apart (Okabe and Ito), and a shape for each.
+SMALLEST = 0.18  # the smallest side of a cell in inches, for its label
+NUMBERED = 5  # a map with at most so many rows and columns shows its numbers
+# Colours that colour-blind readers can tell apart (Okabe and Ito), and a marker for each.
 COLORS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"]
 MARKERS = ["o", "s", "^", "D", "v", "P", "X"]
 STYLE: Any = {"font.size": 12.0, "axes.titlesize": 12, "axes.labelsize": 12, "legend.fontsize": 11,
@@ -54,10 +54,10 @@ def save_figure(fig: "Figure", path: str | Path, *, dpi: int) -> None:
 
 
 def command_style() -> None:
-    """Draw as a command does from now on: heed neither MPLBACKEND nor a matplotlibrc.
+    """Make all later pictures ignore MPLBACKEND and matplotlibrc, as a command must.
 
-    A command writes files, which needs the backend Agg. A notebook hands its own backend on to the
-    commands that it starts, and matplotlib would end if that backend is not installed. A file
+    A command writes files, which needs the backend Agg. A notebook passes its own backend to the
+    commands that it starts, and matplotlib would fail if that backend is not installed. A
     matplotlibrc may ask for another font, or for a missing LaTeX. In a notebook nothing changes.
     """
     global is_command
@@ -65,7 +65,7 @@ def command_style() -> None:
 
 
 def load_matplotlib() -> ModuleType:
-    """Import matplotlib and return it, with its defaults if a command is the first to draw."""
+    """Import matplotlib and return it; a command gets matplotlib's own defaults."""
     first = is_command and "matplotlib" not in sys.modules
     if first:
         os.environ["MPLBACKEND"] = "agg"
@@ -78,7 +78,7 @@ def load_matplotlib() -> ModuleType:
 
 @functools.cache
 def picture_class():
-    """Return a Figure that a notebook shows by itself, whichever backend matplotlib has there."""
+    """Return a class of Figure that every notebook can show, with any backend of matplotlib."""
     load_matplotlib()
     from matplotlib.figure import Figure
 
@@ -94,7 +94,7 @@ def picture_class():
 def draw_spread(ax: "Axes", x: np.ndarray, runs: ArrayLike, label: str, style: int = 0) -> None:
     """Draw the median of several runs over x as a line, and their range as a band.
 
-    runs : (seeds, len(x))   style : which of COLORS and MARKERS
+    runs : (seeds, len(x))   style : the index into COLORS and MARKERS
     """
     runs, color, marker = np.asarray(runs), COLORS[style], MARKERS[style]
     every = max(1, len(x) // 8)
@@ -103,7 +103,7 @@ def draw_spread(ax: "Axes", x: np.ndarray, runs: ArrayLike, label: str, style: i
 
 
 def log_ticks(axis: "Axis", values: Any) -> None:
-    """Set the ticks of a logarithmic axis (`ax.xaxis` or `ax.yaxis`) to these values only."""
+    """Set the ticks of a logarithmic axis (`ax.xaxis` or `ax.yaxis`) to exactly these values."""
     axis.set_ticks(values, [f"{v:g}" for v in values])
     axis.set_ticks([], minor=True)
 
@@ -119,12 +119,12 @@ def plot_attention(weights: ArrayLike, query_tokens: Sequence[str], key_tokens: 
     weights : (h, T_q, T_k), or (T_q, T_k) for one head
     query_tokens, key_tokens : T_q and T_k labels, for the rows and the columns
     allowed : bool, broadcast to the shape of weights; cells that are False are hatched
-    titles : a title for each head; title : one above them all
+    titles : a title for each head; title : a title for the picture
     quantity : the name of the numbers, if they are no weights
-    signed : draw numbers with signs, such as the `cells` of `reading.shares`, around 0; the scale
-        ends at the largest of all heads, by size. Without it the scale is 0 to 1.
+    signed : draw numbers with signs, such as the `cells` of `reading.shares`, around 0. The scale
+        then ends at the largest absolute value of all heads. Otherwise it is 0 to 1.
 
-    Raises ValueError when labels and weights differ in number.
+    Raises ValueError if the number of labels does not fit the weights.
     """
     weights = np.asarray(weights)
     if weights.ndim == 2:
@@ -138,7 +138,7 @@ def plot_attention(weights: ArrayLike, query_tokens: Sequence[str], key_tokens: 
 
 
 def columns_of(heads, query_tokens, key_tokens):
-    """Return how many maps stand side by side: all rows are full, and none is too wide."""
+    """Return the number of maps in a row, so that all rows are full and none is too wide."""
     one = cell_of(query_tokens, key_tokens) * len(key_tokens) + 0.2                # inches
     fitting = [n for n in range(1, heads + 1) if heads % n == 0 and n * one + 1.9 <= WIDEST]
     return max(fitting, default=1)
@@ -152,7 +152,7 @@ def cell_of(query_tokens, key_tokens):
 
 def plot_attention_grid(maps: dict, query_tokens: Sequence[str], key_tokens: Sequence[str], *,
                         masks: dict | None = None, title: str | None = None) -> "Figure":
-    """Draw several attentions of one kind, a row for each layer, a column for each head.
+    """Draw the attention maps of several layers: a row for each layer, a column for each head.
 
     Parameters
     ----------
@@ -196,7 +196,7 @@ def draw_grid(grid: list, query_tokens: Sequence[str], key_tokens: Sequence[str]
 
 
 def masked_rows(grid, shape):
-    """Return the rows of a grid, each with a mask; ValueError if one does not fit the others."""
+    """Return the rows of a grid, each with a mask; raise ValueError if shapes differ."""
     rows, columns = [], max(len(weights) for weights, _, _ in grid)
     for weights, allowed, titles in grid:
         if weights.ndim != 3 or weights.shape[1:] != shape:
@@ -212,9 +212,9 @@ def masked_rows(grid, shape):
 
 def draw_map(ax: "Axes", weights: np.ndarray, allowed: np.ndarray, title: str,
              limit: float | None = None) -> "AxesImage":
-    """Draw one heat-map. Masked cells are left transparent, so that the hatched ground shows.
+    """Draw one heat map. Masked cells stay transparent, so that the hatched background shows.
 
-    limit : the scale is -limit to limit, for numbers with signs; None is 0 to 1, for weights
+    limit : the scale is -limit to limit, for numbers with signs; None: 0 to 1, for weights
     """
     shown = np.ma.masked_where(~allowed, weights)
     ax.patch.set(facecolor="white", edgecolor="0.6", hatch="////")
@@ -229,10 +229,10 @@ def draw_map(ax: "Axes", weights: np.ndarray, allowed: np.ndarray, title: str,
 
 
 def write_numbers(ax, matrix, is_dark, *, tiny=False, most=NUMBERED):
-    """Write the numbers of a small matrix in its cells, white where is_dark(number).
+    """Write the numbers of a small matrix into its cells, white if is_dark(number).
 
-    tiny : whether a number that two digits would round to 0 gets three
-    most : rows and columns of a matrix that is small
+    tiny : whether a number that rounds to 0.00 gets a third digit
+    most : the most rows and columns of a small matrix
     """
     if max(matrix.shape) > most:
         return
@@ -245,7 +245,7 @@ def write_numbers(ax, matrix, is_dark, *, tiny=False, most=NUMBERED):
 
 
 def label_axes(axes, query_tokens, key_tokens):
-    """Write the tokens on the outer axes. A dollar sign is shown, and does not begin a formula."""
+    """Write the tokens on the outer axes. A dollar sign is shown and starts no formula."""
     style = dict(fontsize=SMALL, parse_math=False)
     for ax in axes[-1]:
         ax.set_xticks(range(len(key_tokens)), [downwards(token) for token in key_tokens], **style)
@@ -281,7 +281,7 @@ def plot_signed(matrix: ArrayLike, row_tokens: Sequence[str], column_tokens: Seq
     """Draw a small matrix of numbers with signs, such as a gradient: purple above 0, orange below.
 
     matrix : (len(row_tokens), len(column_tokens)); a cell that is nan is hatched
-    value, rows, columns : their names in the picture
+    value, rows, columns : names of the numbers and of the axes
     """
     matrix = np.ma.masked_invalid(matrix)
     if matrix.shape != (len(row_tokens), len(column_tokens)):
@@ -302,7 +302,7 @@ def plot_signed(matrix: ArrayLike, row_tokens: Sequence[str], column_tokens: Seq
 
 
 def plot_loss(history: Iterable, *, title: str | None = None) -> "Figure":
-    """Draw training: loss and token accuracy of each step, validation where it was measured.
+    """Draw loss and token accuracy of each step, and the validation share where it was measured.
 
     history : Progress records, or anything with their attributes.
     """

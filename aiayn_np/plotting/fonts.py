@@ -1,10 +1,10 @@
-"""The bytes of a picture, whose labels may be in any script: fonts that have their characters."""
+"""The bytes of a picture, with fonts for labels in any script."""
 
 import io
 import unicodedata
 import warnings
 
-# Families that matplotlib asks for a character that its own font has not, if they are installed.
+# fonts for characters that matplotlib's own font lacks, if they are installed
 FALL_BACKS = [
     "Noto Sans CJK SC", "Noto Sans CJK JP", "Source Han Sans SC", "WenQuanYi Zen Hei",
     "WenQuanYi Micro Hei", "PingFang SC", "Hiragino Sans GB", "Heiti TC", "Microsoft YaHei",
@@ -35,7 +35,7 @@ def png_of(fig, dpi, **colours):
 
 
 def with_fall_backs(fig):
-    """Return the picture, whose texts ask the fonts of FALL_BACKS after their own."""
+    """Return the picture; its texts use the fonts of FALL_BACKS after their own font."""
     from matplotlib.font_manager import fontManager
     from matplotlib.text import Text
 
@@ -48,7 +48,7 @@ def with_fall_backs(fig):
 
 
 def few_colours(png):
-    """Return the bytes of a PNG with at most 256 colours: about a third as many."""
+    """Return the bytes of a PNG with at most 256 colours, about a third of the size."""
     from PIL import Image
 
     file = io.BytesIO()
@@ -59,7 +59,7 @@ def few_colours(png):
 
 
 def downwards(token):
-    """Return a label below a column; Chinese and Japanese go downwards, without a word's mark."""
+    """Return a label below a column; Chinese and Japanese run downwards, without a word mark."""
     text = str(token)
     wide = any(unicodedata.east_asian_width(character) in "WF" for character in text)
     return "\n".join(text.lstrip("_▁Ġ")) if wide else text

@@ -1,7 +1,7 @@
-"""A trace: a table of the work of every component of a model in one forward and backward.
+"""A trace: a table of all components of a model, in one forward and one backward.
 
-It works on a copy of the model. Functions wrap the `forward` and `backward` of each layer in the
-copy, note shapes and norms, and pass everything on. The layers need no code for it.
+The trace works on a copy of the model. Functions wrap the `forward` and `backward` of each layer in
+the copy and note shapes and norms. The layers need no code for it.
 """
 
 import copy
@@ -20,18 +20,18 @@ from ..training.loss import LabelSmoothedCrossEntropy
 
 HEADINGS = ("component", "layer", "computes", "input", "output", "parameters", "|output|",
             "|gradient|")
-NUMBERS = 5  # the first column of numbers, which are aligned on the right
-WIDEST = 52  # characters of a formula in a table of text
+NUMBERS = 5  # the first column of numbers; they are aligned on the right
+WIDEST = 52  # characters of a formula in a text table
 
 
 @dataclass
 class Component:
     """One call of one layer.
 
-    activation : the norm of its output
-    gradient : the norm of the gradient of the loss with respect to that output
-    depth : the number of layers around it
-    parameters : how many numbers its parameters hold; a shared parameter counts once
+    activation : the norm of the output
+    gradient : the norm of the gradient of the loss with respect to the output
+    depth : the number of layers around this layer
+    parameters : the number of numbers in its parameters; a shared parameter counts once
     """
 
     path: str
@@ -45,7 +45,7 @@ class Component:
     gradient: float = float("nan")
 
     def cells(self):
-        """Return the cells of its row in the table, as text."""
+        """Return the cells of the component's row in the table, as text."""
         times = Counter(map(str, self.inputs))
         shapes = ", ".join(f"{n} × {shape}" if n > 1 else shape for shape, n in times.items())
         numbers = [f"{x:.4g}" if np.isfinite(x) else "-" for x in (self.activation, self.gradient)]
@@ -56,8 +56,8 @@ class Component:
 class Trace:
     """The components in the order of their forward calls; a layer that is used twice comes twice.
 
-    `print(trace)` shows the outer ones, `trace.table(depth)` more of them, and
-    `trace["decoder.layers.0"]` is the trace of the layers at or below a dotted path.
+    `print(trace)` shows the outer components, `trace.table(depth)` shows more of them, and
+    `trace["decoder.layers.0"]` is the trace of the layers at or below a path.
     """
 
     def __init__(self, components: list[Component]) -> None:
@@ -76,7 +76,7 @@ class Trace:
     def table(self, depth: int = 2, width: int | None = None) -> str:
         """Return the components down to a depth, as aligned text, with long formulas cut.
 
-        width : of a terminal; if the table is wider, each component becomes a paragraph
+        width : the width of a terminal; in a wider table each component becomes a paragraph
         """
         rows = [list(HEADINGS)] + [c.cells() for c in self.components if c.depth <= depth]
         for row in rows:
@@ -94,7 +94,7 @@ class Trace:
         return self.table()
 
     def _repr_html_(self):
-        """Return a table of the outer components, and one of all that can be unfolded."""
+        """Return a table of the outer components, and a table of all components to unfold."""
         outer = [c for c in self.components if c.depth <= 2]
         if len(outer) == len(self.components):
             return html_table(outer)
@@ -103,14 +103,14 @@ class Trace:
 
 
 def paragraph(cells, width):
-    """Return a row of the table as lines: the component, and below it the other cells, named."""
+    """Return a row of the table as lines: the component, then the other cells with headings."""
     rest = "; ".join(f"{heading} {cell}" for heading, cell in zip(HEADINGS[1:], cells[1:]))
     return "\n".join([cells[0], *textwrap.wrap(rest, width, initial_indent="  ",
                                                subsequent_indent="  ")])
 
 
 def html_table(components):
-    """Return the components as rows, indented by depth; the full path is each row's tooltip."""
+    """Return HTML rows of the components, indented by depth; a tooltip shows the full path."""
     head = "".join(f"<th style='text-align:left'>{html.escape(h)}</th>" for h in HEADINGS)
     rows = []
     for c in components:
@@ -132,9 +132,9 @@ def trace(model: Any, src: np.ndarray, tgt: np.ndarray, targets: np.ndarray, *,
     Parameters
     ----------
     model : a Transformer, or any Module called with (src, tgt) that has a `pad`
-    src, tgt : ids (B, T_src), (B, T_tgt); None for the tgt of a model called with (src) alone
-    targets : ids of the shape of the last of both
-    loss : a layer called with (logits, targets=...); None is LabelSmoothedCrossEntropy()
+    src, tgt : ids (B, T_src), (B, T_tgt); tgt is None for a model that is called with (src) alone
+    targets : ids of the shape of tgt; if tgt is None, of the shape of src
+    loss : a layer called with (logits, targets=...); None: LabelSmoothedCrossEntropy()
 
     Returns a Trace. Neither the model nor its gradients are changed.
     """
@@ -151,7 +151,7 @@ def trace(model: Any, src: np.ndarray, tgt: np.ndarray, targets: np.ndarray, *,
 
 
 def copied(model):
-    """Return a copy with gradients of 0 that shares the parameters' values, which are only read."""
+    """Return a copy with gradients of 0. It shares the parameters' values, which are only read."""
     memo: dict[int, np.ndarray] = {}
     for p in model.parameters():
         memo |= {id(p.value): p.value, id(p.grad): np.zeros(p.grad.shape, p.grad.dtype)}
@@ -171,7 +171,7 @@ class Recorder:
             layer.backward = self.backward_of(layer, layer.backward)
 
     def forward_of(self, layer, path, forward):
-        """Return a forward that notes the call and then does what the layer does."""
+        """Return a forward that notes the call and then calls the layer's forward."""
 
         def noted_forward(*arrays, **options):
             shapes = tuple(np.shape(x) for x in arrays)
@@ -182,13 +182,13 @@ class Recorder:
             self.depth -= 1
             component.parameters = sum(p.value.size for p in layer.parameters())
             component.output, component.activation = np.shape(y), norm(y)
-            self.noted[id(layer), id(cache)] = component, cache  # a cache alive keeps its id
+            self.noted[id(layer), id(cache)] = component, cache  # keeps the cache, and so its id
             return y, cache
 
         return noted_forward
 
     def backward_of(self, layer, backward):
-        """Return a backward that notes the gradient beside the forward that it belongs to."""
+        """Return a backward that notes the gradient in the Component of its forward."""
 
         def noted_backward(grad_y, cache):
             self.noted[id(layer), id(cache)][0].gradient = norm(grad_y)

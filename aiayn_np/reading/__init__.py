@@ -1,8 +1,8 @@
-"""What a word was made of, read from the cache of a forward.
+"""How much each part of the input contributes to a word, read from the cache of a forward.
 
-`shares` splits a logit into what each token and the biases gave to it. The sum is exact.
+`shares` splits a logit into the shares of the tokens and of the biases. The sum is exact.
 docs/reading.md says what the shares mean and what they do not mean. `replaced` measures by an
-experiment what happens to a word when a token of the input is another one.
+experiment how a word's probability changes when a token of the input is replaced.
 
 Public names, by the file that defines them:
 

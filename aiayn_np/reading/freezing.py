@@ -11,12 +11,12 @@ from ..module import Cache
 def frozen(cache: Cache) -> Cache:
     """Return a copy of a cache in which the scales of norms, weights and gates are constants.
 
-    One array in a layer's cache tells backward how the layer's scale moves with x. The layer names
-    this array (`freeze`). The copy has zeros in its place, and shares the other arrays with
-    `cache`. Through the copy, backward gives the gradients of the linear model; only the gradient
+    A layer names one array of its cache (`freeze`): in backward, this array carries the changes of
+    the layer's scale with x. The copy has zeros in its place, and shares the other arrays with
+    `cache`. Through the copy, backward gives the gradients of the linear model. Only the gradient
     of a norm's gamma is zero.
 
-    Raises ValueError for a layer that has no such array: dropout that dropped something, batch
+    Raises ValueError for a layer without such an array: dropout that dropped something, batch
     norm, attention that keeps no weights.
     """
     def zero(path, node):
@@ -28,7 +28,7 @@ def frozen(cache: Cache) -> Cache:
 
 
 def edited(node: Any, change: Callable[[str, Cache], dict[str, Any]], path: str = "") -> Any:
-    """Return a copy of a cache; change(path, part) gives the new values of each part."""
+    """Return a copy of a cache; change(path, part) returns the new values of a part."""
     if isinstance(node, Cache):
         values = vars(node) | change(path or "the layer", node)
         return Cache(**{name: edited(value, change, f"{path}.{name}".strip("."))

@@ -1,4 +1,4 @@
-"""The words that the model would say after each sub-layer."""
+"""The logits that the model would have after each sublayer."""
 
 import numpy as np
 
@@ -13,9 +13,9 @@ def logit_lens(model: Module, cache: Cache) -> dict[str, np.ndarray]:
     model : a model that `shares` takes
     cache : the cache that its forward returned
 
-    The norms are those of the last stack, layer by layer. In a post-norm model, the state is what
-    the norm returns. In a pre-norm model, the state is what the norm reads, and the final norm is
-    applied to it, with the mean and the variance of this state. The last entry has the logits of
+    The norms are those of the last stack, layer by layer. In a post-norm model, the state is the
+    output of the norm. In a pre-norm model, the state is the input of the norm, and the final norm
+    is applied to it, with the mean and the variance of this state. The last entry has the logits of
     the model.
     """
     stack, stack_cache, path, head = last_stack(model, cache)
@@ -26,7 +26,7 @@ def logit_lens(model: Module, cache: Cache) -> dict[str, np.ndarray]:
                 layer = layers[name]
                 state = layer.gamma.value * c.normalised
                 state = state + layer.beta.value if hasattr(layer, "beta") else state
-            else:                       # what this norm read, less its mean, which no norm keeps
+            else:                       # the norm's input, less its mean, which no norm keeps
                 inverse = c.inv_std if hasattr(c, "inv_std") else c.inv_rms
                 state = stack.norm(c.normalised / inverse)
             said[f"{path}.{name}"] = head(state)
@@ -34,7 +34,7 @@ def logit_lens(model: Module, cache: Cache) -> dict[str, np.ndarray]:
 
 
 def last_stack(model, cache):
-    """Return (stack, its cache, its path, the layer that turns its output into logits)."""
+    """Return (stack, its cache, its path, the layer that turns the output into logits)."""
     if isinstance(model, Transformer):
         return model.decoder, cache.decoder, "decoder", model.output_projection
     if isinstance(model, MaskedLanguageModel):

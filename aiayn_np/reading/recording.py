@@ -10,7 +10,7 @@ from ..module import Cache, Module, Parameter, children
 
 
 class Noted:
-    """One array for each part of a cache; `noted[path]` is the array of the part at a path."""
+    """One array for each part of a cache; `noted[path]` is the array of the part at this path."""
 
     def __init__(self, cache: Cache, arrays: dict[int, np.ndarray]) -> None:
         self.cache, self.arrays = cache, arrays
@@ -25,11 +25,11 @@ class Noted:
 class Recording:
     """One forward of a copy of a model, and the output of each of its layers.
 
-    The copy shares the values of the model. Its biases have gradients of their own; those of all
-    other parameters, which nobody reads, are added up in one array.
+    The copy shares the values of the model. Its biases have gradients of their own. All other
+    parameters share one array for their gradients, since nobody reads them.
     cache, logits : the results of the forward
-    given : {number of a call: the output to use in place of the layer's own}
-    noted : the attributes of the model whose layers note; None is all
+    given : {number of a call: an output that replaces the layer's own}
+    noted : the attributes of the model whose layers are noted; None: all
     """
 
     def __init__(self, model: Module, *ids: np.ndarray,
@@ -47,7 +47,7 @@ class Recording:
         self.outputs = Noted(self.cache, {id(cache): y for _, y, cache in self.calls})
 
     def copy_of(self, node: Any, name: str = "") -> Any:
-        """Return a copy of a part of the model, whose layers note their inputs and outputs."""
+        """Return a copy of a part of the model; its layers note their inputs and outputs."""
         if isinstance(node, Module):
             layer: Any = object.__new__(type(node))
             vars(layer).update((n, self.copy_of(part, n)) for n, part in vars(node).items())
@@ -64,7 +64,7 @@ class Recording:
         return node
 
     def new_parameter(self, node: Parameter, name: str) -> Parameter:
-        """Return the copy of a parameter; only a bias has a gradient of its own."""
+        """Return the copy of a parameter; only a bias gets a gradient of its own."""
         copy = self.parameters[id(node)] = Parameter(node.value)
         if name in ("b", "beta"):
             self.biases.append(copy)
@@ -75,7 +75,7 @@ class Recording:
         return copy
 
     def note_output(self, layer: Module, forward: Callable, *arrays: Any, **options: Any) -> tuple:
-        """Call a layer's forward. Note and return its output, or the one in `given`."""
+        """Call a layer's forward. Note and return its output, or its replacement from `given`."""
         y, cache = forward(*arrays, **options)
         y = self.given.get(len(self.calls), y)
         self.calls.append((layer, y, cache))
@@ -89,13 +89,13 @@ class Recording:
     def backward(self, grad_logits: np.ndarray, cache: Cache) -> tuple[Noted, float]:
         """Return the gradients of the outputs by path, and the share of the biases.
 
-        cache : one with the parts of `self.cache`, such as frozen(self.cache)
+        cache : a cache with the parts of `self.cache`, such as frozen(self.cache)
 
         The biases are the parameters b and beta, which their layers add. Their share is the sum of
-        value times gradient. A bias may be -inf where its gradient is zero.
+        value times gradient. A bias may be -inf if its gradient is zero.
         """
         for bias in self.biases:
-            bias.zero_grad()                                           # left by the last backward
+            bias.zero_grad()                                  # clears the last backward's gradients
         self.gradients.clear()
         self.model.backward(grad_logits, cache)
         biases = 0.0

@@ -1,4 +1,4 @@
-"""Two experiments: replace a token by others, or an activation by that of another input."""
+"""Two experiments: replace a token, or take an activation from another input."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -16,10 +16,10 @@ from .sharing import inputs_of, position_of
 
 @dataclass(frozen=True)
 class Replaced:
-    """How much log p of a token falls, on average, when one token of the input is replaced.
+    """The average fall of a token's log p when one token of the input is replaced.
 
     source, target : (T_src,) or None, and (T_tgt,): the whole effect of each token
-    source_held, target_held : the same with the attention weights held fixed
+    source_held, target_held : the same effect with the attention weights held fixed
     token, log_p : the token whose log p is measured, and its log p before a replacement
     """
     source: Any
@@ -33,17 +33,17 @@ class Replaced:
 def replaced(model: Module, src: Any, tgt: Any, *, token: int | None = None,
              position: int | None = None, k: int = 8, others: Any = None,
              rng: np.random.Generator) -> Replaced:
-    """Replace each token of the input by k others; return how far log p of `token` falls.
+    """Replace each token of the input by k others; return the average fall of log p of `token`.
 
     model, src, tgt, token, position : as in `shares`
-    others : the ids to draw from; None: all but padding
+    others : the ids to draw from; None: all ids but padding
     """
     check_sizes(k=k)
     check_rng(rng)
     ids = inputs_of(model, src, tgt)
     position = position_of(model, ids[-1], position)
     recording = Recording(model, *ids)
-    frozen(recording.cache)                                            # every attention has a map
+    frozen(recording.cache)                                       # fails if an attention has no map
     row = recording.logits[0, position]                                # (V,)
     token = int(row.argmax() if token is None else check_ids("token", token, len(row), ndim=0))
     others = others_of(others, len(row), getattr(model, "pad", None))
@@ -64,7 +64,7 @@ def replaced(model: Module, src: Any, tgt: Any, *, token: int | None = None,
 
 
 def others_of(others, V, pad):
-    """Return the ids to draw from as an array; None stands for all but padding."""
+    """Return the ids to draw from as an array; None stands for all ids but padding."""
     others = [i for i in range(V) if i != pad] if others is None else others
     others = check_ids("others", others, V)
     if len(np.unique(others)) < 2:
@@ -73,7 +73,7 @@ def others_of(others, V, pad):
 
 
 def with_others(row, k, others, rng):
-    """Return ids (1, T) k times for each token, with another id in its place: (T k, T)."""
+    """Return copies of ids (1, T), k for each token, with a random id in its place: (T k, T)."""
     changed = np.repeat(row, row.size * k, axis=0)
     for n in range(len(changed)):
         changed[n, n // k] = rng.choice(others[others != row[0, n // k]])
@@ -84,9 +84,9 @@ def patch(model: Module, clean: tuple, other: tuple, where: str) -> np.ndarray:
     """Return the logits (B, T, V) of `clean`, with one activation taken from `other`.
 
     clean, other : the inputs of the model, (src, tgt) or (ids,), of the same shapes
-    where : which activation. A layer's path in the cache means its output, such as
-        "encoder.layers.0.self_attention". The path of an array that a layer returned is allowed
-        too, such as "decoder.layers.1.cross_attention.attention.weights"
+    where : the activation. The path of a layer in the cache stands for its output, such as
+        "encoder.layers.0.self_attention". It may also be the path of an array that a layer
+        returned, such as "decoder.layers.1.cross_attention.attention.weights"
     """
     first, second = (Recording(model, *map(np.asarray, ids)) for ids in (clean, other))
     number = call_of(first, where)
@@ -98,7 +98,7 @@ def patch(model: Module, clean: tuple, other: tuple, where: str) -> np.ndarray:
 
 
 def call_of(recording, where):
-    """Return the number of the call whose result stands at a path of the cache."""
+    """Return the number of the call whose result is at a path of the cache."""
     part = dict(leaves(recording.cache, (Cache, np.ndarray))).get(where)
     for number, (_, y, cache) in enumerate(recording.calls):
         if part is not None and (part is cache or part is y):

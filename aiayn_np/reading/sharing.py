@@ -20,10 +20,10 @@ NOTED = ("positions", "segments", "attention")  # the layers whose outputs have 
 class ByHead(NamedTuple):
     """The parts at the position of the word: residual + all heads + biases = Shares.value.
 
-    residual : the share of the token there through residual sums and feed-forward networks alone
-    heads : {path: (h,)}, the share that each head brings to this position from all positions
-    cells : {path of a map: (h, T_q, T_k)}, the same by the position that a head looks at
-    biases : the share of the biases at this position, apart from the heads
+    residual : the share of the token there, through residual sums and feed-forward networks only
+    heads : {path: (h,)}, the share that each head adds to this position, from all positions
+    cells : {path of a map: (h, T_q, T_k)}, the shares of the heads, split by the attended position
+    biases : the share of the biases at this position, without those inside the heads
     """
     residual: float
     heads: dict[str, np.ndarray]
@@ -35,8 +35,8 @@ class ByHead(NamedTuple):
 class Shares:
     """The parts of a logit: source.sum() + target.sum() + biases = value.
 
-    source (T_src,) or None, target (T_tgt,) : the share of each token, its position included
-    value : the logit of `token`, less that of `against` or the mean over the vocabulary
+    source (T_src,) or None, target (T_tgt,) : the share of each token with its position
+    value : the logit of `token`, minus the logit of `against` or the mean over the vocabulary
     """
     source: Any
     target: np.ndarray
@@ -53,7 +53,7 @@ class Shares:
     def cells(self) -> dict[str, np.ndarray]:
         """Return {path of a map: (h, T_q, T_k)}: each weight times the share of its value.
 
-        The cells of a head add up to the share of its output, on all paths to the logit.
+        The cells of a head add up to the share of its output, over all paths to the logit.
         """
         return cells(self.recording, self.gradients)
 
@@ -80,11 +80,11 @@ def shares(model: Module, src: Any, tgt: Any, *, token: int | None = None,
 
     model : a Transformer, a LanguageModel (src=None) or a MaskedLanguageModel (src=None)
     src, tgt : ids (T_src,) and (T_tgt,)
-    token : the id whose logit is explained; None: the best one
-    against : the id to compare with ("why this and not that"); None: the mean over all ids that
-        can be written
-    position : which position of tgt writes the token; None: the last one. A MaskedLanguageModel
-        needs a position.
+    token : the id whose logit is split; None: the most probable one
+    against : the id to compare with ("why this and not that"); None: the mean over all ids with a
+        finite logit
+    position : the position of tgt that predicts the token; None: the last one. A
+        MaskedLanguageModel needs a position.
 
     The model is not changed. Raises ValueError, TypeError or IndexError for inputs that do not fit
     the model, and ValueError for a layer that cannot be frozen.
@@ -112,7 +112,7 @@ def shares(model: Module, src: Any, tgt: Any, *, token: int | None = None,
 
 
 def places(model):
-    """Return the two paths, of source (or None) and target, where position is added to token."""
+    """Return the paths, for source (or None) and target, of the sums of token and position."""
     for kind, found in ((Transformer, ("src_positions", "tgt_positions")),
                         (LanguageModel, (None, "stack.positions")),
                         (MaskedLanguageModel, (None, "segments"))):
@@ -123,7 +123,7 @@ def places(model):
 
 
 def inputs_of(model, src, tgt):
-    """Return the inputs of the model for one sequence, as batches of one."""
+    """Return the inputs of the model for one sequence, as batches of one sequence."""
     if places(model)[0] is not None:
         return [row("src", src), row("tgt", tgt)]
     if src is not None:
@@ -132,7 +132,7 @@ def inputs_of(model, src, tgt):
 
 
 def position_of(model, tgt, position):
-    """Return the position of tgt (1, T) that writes the token; for None, the last one."""
+    """Return the position of tgt (1, T) that predicts the token; for None, the last one."""
     if position is None and isinstance(model, MaskedLanguageModel):
         raise ValueError("position must be that of the masked token")
     T = tgt.shape[1]
@@ -148,7 +148,7 @@ def row(name, ids):
 
 
 def written(name, token, logits):
-    """Return an id as an int; refuse one without a finite logit."""
+    """Return an id as an int; raise an error unless its logit is finite."""
     token = int(check_ids(name, token, len(logits), ndim=0))
     if not np.isfinite(logits[token]):
         raise ValueError(f"{name} must be an id that can be written, the logit of {token} is"
@@ -157,12 +157,12 @@ def written(name, token, logits):
 
 
 def outputs_share(recording, gradients, path):
-    """Return (...): the product of each row of a layer's output (1, ..., d) and its gradient."""
+    """Return (...): the product of each row of a layer's output (1, ..., d) with its gradient."""
     return (recording.outputs[path] * gradients[path]).sum(axis=-1)[0]
 
 
 def is_attention(part):
-    """Return whether a part of a cache is that of an attention with a map."""
+    """Return whether a part of a cache belongs to an attention with a map."""
     return hasattr(part, "kept") and hasattr(part, "V")
 
 
@@ -173,7 +173,7 @@ def cells(recording, gradients):
 
 
 def check_sum(result):
-    """Refuse shares that do not add up: a layer is not linear, although its cache is frozen."""
+    """Refuse shares that do not add up: a layer is not linear although its cache is frozen."""
     sides = [result.target] if result.source is None else [result.source, result.target]
     parts = np.append(np.concatenate(sides), result.biases)
     gap = abs(parts.sum() - result.value)

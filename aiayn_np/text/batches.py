@@ -9,21 +9,21 @@ from ..training.checks import check_seed
 from ..training.tasks import padded
 from .vocabulary import BOS, EOS, PAD
 
-SHUFFLED = 3  # shorter sides whose lengths differ by less than this come in random order
+SHUFFLED = 3  # shorter sides whose lengths differ by less come in random order
 
 
 class Batches:
     """Every pair once in an epoch, in batches of at most `budget` tokens on each side.
 
     pairs : list of (source, target), arrays of ids that end with EOS
-    budget : a batch has at most this many positions in its sources, padding included, and in its
-        targets too, at least those of the longest sentence; the paper's is about 25 000
-    seed : the batch of a step depends only on this and on the number of the step, so that a run can
-        go on from any step
+    budget : the most positions that the sources of a batch have, padding included, and the same for
+        its targets. A longer sentence makes a batch of its own. The paper has about 25 000
+    seed : the batch of a step depends only on the seed and on the number of the step, so that a run
+        can go on from any step
 
     Pairs are sorted by the length of their longer side, and cut where the budget is full. The cuts
-    depend on the lengths alone, so all epochs have the same number of batches. Each epoch draws
-    anew which pairs of equal length come together, and the order of the batches.
+    depend on the lengths alone, so all epochs have the same number of batches. Each epoch draws two
+    orders anew: the order of pairs of equal length, and the order of the batches.
     """
 
     def __init__(self, pairs: list, budget: int, seed: int) -> None:
@@ -38,7 +38,7 @@ class Batches:
         self.order: list[np.ndarray] = []
 
     def cuts(self, longer: np.ndarray) -> list[int]:
-        """Return where to cut sorted lengths: rows times the longest stays within the budget."""
+        """Return the cuts of sorted lengths: rows times the longest length fit the budget."""
         ends, start = [], 0
         for i, length in enumerate(longer.tolist()):
             if (i + 1 - start) * length > self.budget:
@@ -71,7 +71,7 @@ class Batches:
 
 
 def arrays(pairs: Sequence) -> tuple[np.ndarray, ...]:
-    """Return pairs of ids as a batch: src, tgt_in (shifted right: it begins with BOS), tgt_out."""
+    """Return pairs of ids as a batch: src, tgt_in (begins with BOS) and tgt_out."""
     src, tgt_out = (padded([pair[side] for pair in pairs]) for side in (0, 1))
     tgt_in = np.where(tgt_out[:, :-1] == EOS, PAD, tgt_out[:, :-1])
     return src, np.pad(tgt_in, ((0, 0), (1, 0)), constant_values=BOS), tgt_out

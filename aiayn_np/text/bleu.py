@@ -1,6 +1,6 @@
-"""BLEU, the measure of Sec. 6.1, as sacreBLEU counts it.
+"""BLEU, the score of Sec. 6.1, computed by sacreBLEU.
 
-BLEU counts words, so it has to know what a word is. Chinese, Japanese and Thai have no spaces
+BLEU counts words, so the text must be split into words. Chinese, Japanese and Thai have no spaces
 between words: their tokenizer is "zh" or "char". The signature names the tokenizer.
 """
 
@@ -16,8 +16,8 @@ TOKENIZERS = ("13a", "zh", "char")  # none of them needs a network or another pa
 class Score:
     """A score from 0 to 100. Only scores with the same `signature` can be compared.
 
-    signature : how the score was counted, as sacreBLEU writes it
-    note : why the score says nothing of these translations; "" if it does
+    signature : sacreBLEU's text about how the score was counted
+    note : the reason why the score means nothing for these translations; "" if it has a meaning
     """
 
     score: float
@@ -32,14 +32,14 @@ def bleu(translations: Iterable[str], references: Iterable[str], *,
          tokenize: str = "13a") -> Score:
     """Return BLEU of translations, with one reference for each.
 
-    For runs of 1, 2, 3 and 4 words, count over the whole corpus which share of them the references
-    contain too. BLEU is the geometric mean of the four shares, times a penalty if the translations
-    are shorter than the references.
+    For runs of 1, 2, 3 and 4 words, count over the whole corpus the share of the runs that the
+    references contain too. BLEU is the geometric mean of the four shares, times a penalty if the
+    translations are shorter than the references.
 
     tokenize : a name of TOKENIZERS
 
-    Raises ValueError if there are not as many references, and for an unknown tokenizer; ImportError
-    without the extra `text`.
+    Raises ValueError for another number of references and for an unknown tokenizer. Raises
+    ImportError without the extra `text`.
     """
     translations, references = as_many(translations, references)
     check_tokenizer(tokenize)
@@ -50,7 +50,7 @@ def bleu(translations: Iterable[str], references: Iterable[str], *,
 
 
 def as_many(translations, references):
-    """Return both as lists of one length, at least 1."""
+    """Return translations and references as lists of equal length, at least 1."""
     translations, references = list(translations), list(references)
     if len(translations) != len(references):
         raise ValueError("translations and references must be as many, got"

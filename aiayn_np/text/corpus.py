@@ -1,4 +1,4 @@
-"""The sentence pairs that a model is trained and validated on, read from files."""
+"""The sentence pairs for training and validation, read from files."""
 
 import hashlib
 from dataclasses import dataclass
@@ -10,8 +10,8 @@ from .pairs import hold_out, read_table, read_two_files
 class Corpus:
     """Pairs of lines for training and for validation.
 
-    notes : sentences that say which pairs were left out or held out
-    digest : of all the text, so that a resumed run recognises it
+    notes : sentences about the pairs that were left out or held out
+    digest : a digest of all the text, by which a resumed run recognises it
     """
 
     training: list
@@ -23,9 +23,9 @@ class Corpus:
     def read(cls, files: dict, seed: int) -> "Corpus":
         """Read the pairs of files.
 
-        files : dict of paths, "pairs" or "source" and "target"; for validation the same names with
-            "validation_" before them. Without these, pairs are held out at random.
-        seed : of the pairs that are held out
+        files : dict of paths, "pairs" or "source" and "target". The names of validation files have
+            "validation_" in front. Without validation files, pairs are held out at random.
+        seed : the seed that draws the held-out pairs
 
         Raises OSError, and ValueError that names file and line.
         """
@@ -45,8 +45,7 @@ class Corpus:
 
 
 def read(files, prefix, notes):
-    """Read the pairs of the files whose names begin with the prefix; add a note on those left out.
-    """
+    """Read the pairs of the files whose names begin with `prefix`; add a note on skipped pairs."""
     table, source, target = (files.get(prefix + name) for name in ("pairs", "source", "target"))
     if bool(table) == bool(source or target) or bool(source) != bool(target):
         flag = "--" + prefix.replace("_", "-")

@@ -1,4 +1,4 @@
-"""Imports of packages that only an extra installs, made when they are needed."""
+"""Imports of packages that only an extra installs; they happen at the first use."""
 
 import importlib
 import shlex
@@ -15,14 +15,14 @@ def extra(name: str, of: str = 'text') -> Any:
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
-        if error.name not in (name, package):        # the package itself misses another one
+        if error.name not in (name, package):        # the package itself lacks another one
             raise
         message = f"{package} is not installed; {of} needs it: {install_command(of)}"
         raise ImportError(message, name=name) from None
 
 
 def install_command(of: str) -> str:
-    """Return the command that installs the packages of an extra: aiayn-np stands in no index.
+    """Return the command that installs the packages of an extra; no index has aiayn-np.
 
     A copy of the repository that is not installed has no list of them: pip then installs it too.
     """

@@ -11,11 +11,11 @@ from .words import Windows
 
 @dataclass
 class TextProgress:
-    """One step.
+    """The record of a step.
 
     loss : without smoothing, in nats per target token, so that exp(loss) is the perplexity
-    tokens : of source and target in the batch          seconds : since the start of the training
-    validation_loss : of the model; None between validations
+    tokens : in the batch, source and target          seconds : since the start of the training
+    validation_loss : loss of the model; None between validations
     averaged_loss, bleu : of the average of the model's last states; None between validations
     """
 
@@ -27,7 +27,7 @@ class TextProgress:
     validation_loss: float | None = None
     averaged_loss: float | None = None
     bleu: float | None = None
-    solved = False  # no field: a training on text never ends before its last step
+    solved = False  # not a field: a training on text takes all its steps
 
     @property
     def measured(self) -> bool:
@@ -35,7 +35,7 @@ class TextProgress:
         return self.validation_loss is not None
 
     def told(self) -> str:
-        """Return the measured numbers, as the end of a line."""
+        """Return the validation losses and BLEU as the end of a progress line."""
         line = ""
         if self.measured:
             line += f"; validation loss {self.validation_loss:.3f}, averaged"
@@ -47,11 +47,11 @@ class TextProgress:
 
 @dataclass
 class WordsProgress:
-    """One step of a language model.
+    """The record of a step of a language model.
 
-    loss : in nats per token            tokens : of the batch
-    validation : nats per character of the average of the model's last states, on text that is held
-        back; None between validations
+    loss : in nats per token            tokens : number of tokens in the batch
+    validation : nats per character of the average of the model's last states, on the held-out text;
+        None between validations
     """
 
     step: int
@@ -60,8 +60,8 @@ class WordsProgress:
     rate: float
     seconds: float
     validation: float | None = None
-    sample = ""  # the text that the model wrote when it was validated; no field
-    solved = False  # nor this: a training on text never ends before its last step
+    sample = ""  # text that the model wrote at the validation; not a field
+    solved = False  # not a field either: a training on text takes all its steps
 
     @property
     def measured(self) -> bool:
@@ -69,7 +69,7 @@ class WordsProgress:
         return self.validation is not None
 
     def told(self) -> str:
-        """Return the measured numbers, as the end of a line, and the sample."""
+        """Return the validation loss and the sample as the end of a progress line."""
         if not self.measured:
             return ""
         return (f"; held back: {self.validation:.3f} nats per character\n"

@@ -1,4 +1,4 @@
-"""Reading sentence pairs: two files with a sentence on each line, or one file with tabs."""
+"""Read sentence pairs: two files with a sentence on each line, or one file with tabs."""
 
 import gzip
 import hashlib
@@ -7,22 +7,22 @@ from pathlib import Path
 
 import numpy as np
 
-MARK = b"\xef\xbb\xbf"  # with which some editors begin a file of UTF-8
+MARK = b"\xef\xbb\xbf"  # the byte order mark that some editors write
 HELD_OUT, SHARE = 1000, 0.02  # the most pairs to hold out, and the largest share of all pairs
 
 
 def read_lines(path: str | Path) -> list[str]:
-    """Read lines of a file of UTF-8 text, plain or .gz, without their ends.
+    """Read the lines of a file of UTF-8 text, plain or .gz, without their ends.
 
-    Only a line feed ends a line, or a carriage return in a file without any line feed. Text may
-    hold other characters that Unicode calls line separators, and a stray carriage return: with
-    these two files could get out of step.
+    Only a line feed ends a line; in a file without line feeds, a carriage return does. Text may
+    contain other line separators of Unicode and stray carriage returns. If these ended a line, two
+    files would no longer match line by line.
 
     Raises OSError, and ValueError with file and line for text that is not UTF-8.
     """
     data = read_bytes(Path(path)).removeprefix(MARK)
     lines = data.split(b"\n" if b"\n" in data else b"\r")
-    lines = lines if lines[-1] else lines[:-1]                         # the last end begins none
+    lines = lines if lines[-1] else lines[:-1]                         # no line after the last end
     return [decoded(line, path, number) for number, line in enumerate(lines, 1)]
 
 
@@ -36,7 +36,7 @@ def decoded(line: bytes, path: str | Path, number: int) -> str:
 
 
 def read_bytes(path):
-    """Read all bytes of a file, unpacked if its name ends with .gz; a device could have no end."""
+    """Read all bytes of a file, unpacked for .gz; refuse a device, which may have no end."""
     if path.exists() and not (path.is_file() or path.is_dir()):
         raise ValueError(f"a text must be a regular file, got {path}")
     if path.suffix.lower() != ".gz":
@@ -49,7 +49,7 @@ def read_bytes(path):
 
 
 def read_two_files(source, target):
-    """Read pairs of lines (source, target) from two files with equally many lines."""
+    """Read pairs of lines (source, target) from two files with equal numbers of lines."""
     sources, targets = read_lines(source), read_lines(target)
     if len(sources) != len(targets):
         raise ValueError("source and target must have as many lines, got"
@@ -68,7 +68,7 @@ def read_table(path):
 
 
 def with_both_sides(pairs, where):
-    """Return (pairs with text on both sides, number of others); ValueError if none is left."""
+    """Return (pairs with text on both sides, number of others); ValueError if no pair is left."""
     pairs = [(source.strip(), target.strip()) for source, target in pairs]
     whole = [pair for pair in pairs if all(pair)]
     if not whole:
@@ -80,8 +80,8 @@ def with_both_sides(pairs, where):
 def hold_out(pairs, seed):
     """Split pairs at random into (for training, for validation, number of pairs left out).
 
-    HELD_OUT pairs or SHARE of all are for validation, whichever is less. Other pairs with one of
-    their source sentences are left out of training, because the model would know them by heart.
+    For validation HELD_OUT pairs are drawn, or SHARE of all pairs if that is less. Other pairs with
+    a held-out source sentence are left out of training, because the model would know the sentence.
     """
     n = max(1, min(HELD_OUT, int(SHARE * len(pairs))))
     order = np.random.default_rng(seed).permutation(len(pairs))
@@ -96,5 +96,5 @@ def hold_out(pairs, seed):
 
 
 def digest_of(data: bytes) -> str:
-    """Return the SHA-256 of a text or a vocabulary, by which a run recognises it."""
+    """Return the SHA-256 of a text or a vocabulary; a run recognises its data by it."""
     return hashlib.sha256(data).hexdigest()

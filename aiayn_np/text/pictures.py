@@ -51,7 +51,7 @@ def plot_words_training(history: Iterable) -> "Figure":
 
 
 def draw_measured(ax, history, name, style, label):
-    """Draw a line through the steps at which the quantity `name` was measured."""
+    """Draw the quantity `name` as a line through the steps at which it was measured."""
     points = [(p.step, getattr(p, name)) for p in history if getattr(p, name) is not None]
     if points:
         ax.plot(*zip(*points), "o-", markersize=4, color=COLORS[style], label=label)
@@ -59,7 +59,7 @@ def draw_measured(ax, history, name, style, label):
 
 def plot_translation(weights: np.ndarray, written: Sequence[str], source: Sequence[str], *,
                      allowed: np.ndarray | None = None, title: str | None = None) -> "Figure":
-    """Draw the heads of one attention from a translation to its source, and their mean.
+    """Draw the heads of one attention from a translation to its source, and the mean of the heads.
 
     weights : (h, T_tgt, T_src)   written : T_tgt labels   source : T_src labels
     allowed : bool that broadcasts to the weights

@@ -2,18 +2,18 @@
 
 from typing import Any
 
-SYMBOLS: dict[str, Any] = dict(  # of a training on symbols
+SYMBOLS: dict[str, Any] = dict(  # for a training on symbols
     steps=4000, batch_size=64, symbols=10, max_length=10, N=2, d_model=64, d_ff=256, h=4,
     P_drop=0.0, eps_ls=0.1, warmup_steps=100, rate_scale=0.2, accumulate=1)
-WORDS: dict[str, Any] = dict(  # of a training on a text
+WORDS: dict[str, Any] = dict(  # for a training on a text
     steps=2000, batch_size=16, max_length=64, N=2, d_model=128, d_ff=512, h=4, P_drop=0.0,
     eps_ls=0.0, warmup_steps=200, rate_scale=0.5, accumulate=1)
-PAIRS: dict[str, Any] = dict(  # of a training on sentence pairs; a preset has the others
+PAIRS: dict[str, Any] = dict(  # for a training on sentence pairs; a preset has the other options
     max_length=100, eps_ls=0.1, accumulate=1, bleu_every=1, tokenize="13a",
     normalization="identity", character_coverage=1.0)
 
 PRESETS: dict[str, dict] = {
-    # vocab_size: pieces; tokens: positions of a batch on each side; others as in Table 3
+    # vocab_size: pieces; tokens: positions of a batch on each side; the others as in Table 3
     "tiny": dict(vocab_size=2000, N=2, d_model=128, d_ff=512, h=4, P_drop=0.1, tokens=1500,
                  warmup_steps=400, rate_scale=0.5, epochs=10),
     "small": dict(vocab_size=4000, N=3, d_model=256, d_ff=512, h=4, P_drop=0.1, tokens=1500,

@@ -11,7 +11,7 @@ from .vocabulary import BOS, EOS, PAD, Vocabulary
 class TextTask:
     """A task from lines of text to lines of text.
 
-    vocabulary : Vocabulary, or one with the same methods and marks
+    vocabulary : Vocabulary, or an object with the same methods and special ids
     max_length : the most tokens of a sentence in training
     tokenize : how BLEU splits the targets into words, a name of TOKENIZERS
     """
@@ -24,7 +24,7 @@ class TextTask:
         self.pad, self.bos, self.eos = vocabulary.pad, vocabulary.bos, vocabulary.eos
 
     def source(self, text: str) -> np.ndarray:
-        """Return source ids (1, T) of a line; ValueError for an empty one."""
+        """Return source ids (1, T) of a line; raise ValueError for an empty line."""
         (ids,) = self.vocabulary.encode([text])
         if len(ids) == 1:
             raise ValueError(f"a sentence must hold at least one word, got {text!r}")
@@ -54,5 +54,5 @@ def encoded(vocabulary: Vocabulary, pairs: list, max_length: int) -> tuple[list,
 
 
 def longest(pairs: list) -> int:
-    """Count the tokens of the longest side of pairs of ids."""
+    """Count the tokens of the longest side in a list of pairs of ids."""
     return int(np.max([len(ids) for pair in pairs for ids in pair]))

@@ -1,4 +1,4 @@
-"""Translating lines, in batches of similar length; the results come in the order of the lines."""
+"""Translate lines in batches of similar length; the results have the order of the lines."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -12,23 +12,23 @@ from ..training.tasks import padded
 from ..transformer import Transformer
 
 POSITIONS, ROWS = 4000, 100  # the most positions and rows of a batch
-MORE = 50  # a translation may have this many tokens more than its source (Sec. 6.1)
+MORE = 50  # the most tokens of a translation beyond those of its source (Sec. 6.1)
 
 
 def translate(model: Transformer, vocabulary: Any, lines: Sequence[str], *, beam: int = 1,
               alpha: float = 0.6, ranks: Alone = ALONE, watch: Callable = iter) -> list[str]:
-    """Return the translations of lines, in their order; an empty line gives an empty one.
+    """Return the translations of lines, in the same order; an empty line stays empty.
 
     Parameters
     ----------
     model : Transformer whose ids are those of the vocabulary
     vocabulary : Vocabulary
-    lines : list of text; a line that is too long for the model's positions must be cut before
-    beam, alpha : a beam of 1 decodes greedily, another one uses `beam_search` with this alpha
-    ranks : each translates some of the lines, and every rank gets all translations
-    watch : is given the batches and yields them, such as tqdm
+    lines : list of text; lines longer than the model's positions must be cut before
+    beam, alpha : a beam of 1 decodes greedily; a wider beam uses `beam_search` with this alpha
+    ranks : each rank translates some of the lines, and every rank gets all translations
+    watch : a function that takes the batches and yields them, such as tqdm
 
-    Raises ValueError, TypeError and IndexError as `beam_search`.
+    Raises ValueError, TypeError and IndexError as `beam_search` does.
     """
     sources = vocabulary.encode(lines)
     out = [""] * len(lines)
@@ -43,7 +43,7 @@ def decode(model: Transformer, src: np.ndarray, marks: Any, beam: int = 1, alpha
            max_len: int | None = None) -> np.ndarray:
     """Return output ids (B, L) of sources (B, T): greedy for a beam of 1, else by beam search.
 
-    marks : a vocabulary or a task, which has bos and eos
+    marks : a vocabulary or a task, for its bos and eos
     """
     ends = dict(bos=marks.bos, eos=marks.eos, max_len=max_len)
     if beam == 1:
@@ -52,9 +52,9 @@ def decode(model: Transformer, src: np.ndarray, marks: Any, beam: int = 1, alpha
 
 
 def similar(sources: Sequence, most: int = ROWS) -> Iterator[list[int]]:
-    """Yield lists with the numbers of sources of similar length, without empty sources.
+    """Yield lists of the indices of sources with similar lengths, without the empty sources.
 
-    The longest come first, so that decoding fails at once if memory is too small.
+    The longest sources come first, so that decoding fails at once if memory is too small.
     """
     lengths = np.array([len(source) for source in sources])
     order = np.argsort(-lengths, kind="stable")
@@ -66,7 +66,7 @@ def similar(sources: Sequence, most: int = ROWS) -> Iterator[list[int]]:
 
 
 def cut(model: Transformer, vocabulary: Any, line: str) -> tuple[str, bool]:
-    """Return (line, whether it was cut). A line is cut to the number of the model's positions."""
+    """Return (line, whether it was cut). A longer line is cut to the model's positions."""
     short = line
     while (length := len(vocabulary.encode([short])[0])) > model.max_len:
         short = short[: min(len(short) * model.max_len // length, len(short) - 1)]

@@ -13,14 +13,14 @@ from ..files import CheckpointError, replacing
 from .extra import extra
 
 PAD, BOS, EOS, UNK = range(4)
-SPACE = "▁"  # stands for the space before a word in SentencePiece
+SPACE = "▁"  # SentencePiece's sign for the space before a word
 NORMALIZATIONS = ("identity", "nfkc", "nmt_nfkc")  # of SentencePiece
 
 
 class Vocabulary:
     """A trained SentencePiece model; `model` holds the bytes of its file.
 
-    Id 0 is padding, 1 and 2 begin and end a sentence, 3 stands for an unknown character.
+    Id 0 is padding, ids 1 and 2 begin and end a sentence, id 3 stands for unknown characters.
     """
 
     pad, bos, eos = PAD, BOS, EOS
@@ -34,15 +34,15 @@ class Vocabulary:
               character_coverage: float = 1.0, **options: Any) -> "Vocabulary":
         """Learn at most `size` pieces from lines of both languages; fewer if no pair is left.
 
-        Learning begins with the characters, and joins the most frequent pair of pieces again and
-        again. The same lines give the same vocabulary. Raises ValueError with the reason, such as
-        more characters than `size`.
+        Learning begins with the characters, and repeatedly joins the most frequent pair of pieces.
+        The same lines give the same vocabulary. Raises ValueError with the reason, such as more
+        characters than `size`.
 
-        normalization : "identity" keeps every character. The others write ， as , and ½ as 1⁄2, so
-            that a translation can never equal a reference that has such characters.
+        normalization : "identity" keeps every character. The others write ， as , and ½ as 1⁄2; a
+            translation can then never equal a reference with such characters.
         character_coverage : share of the text that known characters make up. Below 1 the rarest
-            characters are unknown. This leaves room for pieces where there are thousands of them.
-        options : others of SentencePiece, or in place of those here
+            characters are unknown. With thousands of characters, this leaves room for pieces.
+        options : further options of SentencePiece, or replacements of those here
         """
         check_sizes(size=size)
         model = io.BytesIO()
@@ -66,14 +66,14 @@ class Vocabulary:
 
     @classmethod
     def load(cls, path: Path) -> "Vocabulary":
-        """Read a vocabulary; FileNotFoundError, or CheckpointError if it is damaged."""
+        """Read a vocabulary; raise FileNotFoundError, or CheckpointError if it is damaged."""
         try:
             return cls(path.read_bytes())
         except RuntimeError as error:
             raise CheckpointError(f"{path} is not a SentencePiece model: {error}") from error
 
     def save(self, path: Path) -> None:
-        """Write the vocabulary; SentencePiece can read the file too."""
+        """Write the vocabulary to a file that SentencePiece can read too."""
         with replacing(path) as file:
             file.write(self.model)
 
@@ -100,9 +100,9 @@ class Vocabulary:
 
 
 def whole_text(text: str) -> str:
-    """Return the text; ValueError if UTF-8 cannot encode it.
+    """Return the text; raise ValueError if UTF-8 cannot encode it.
 
-    On a command line with other bytes than UTF-8, each of them is half a character.
+    A command line in another encoding gives such text: half characters for bytes outside UTF-8.
     """
     try:
         text.encode()

@@ -1,4 +1,4 @@
-"""A text for a language model: where it comes from, its characters as ids, and windows of them."""
+"""A text for a language model: its files, its vocabularies, and windows of it."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -10,11 +10,11 @@ from ..checks import check_sizes
 from .pairs import read_lines
 from .vocabulary import SPACE, Vocabulary
 
-HELD_BACK = 10  # one part in so many, the last one, is for validation
+HELD_BACK = 10  # the last one of so many parts is for validation
 
 
 def read_words(files: Sequence[str | Path] | None) -> str:
-    """Return the text of files, one after another; None takes the help of Python itself.
+    """Return the texts of files, one after another; None takes Python's own help texts.
 
     Raises OSError, and ValueError that names the file and line that is not UTF-8.
     """
@@ -26,12 +26,12 @@ def read_words(files: Sequence[str | Path] | None) -> str:
 
 
 def training_part(text: str) -> str:
-    """Return the part of a text that is not held back."""
+    """Return the part of a text that is for training."""
     return text[: len(text) - len(text) // HELD_BACK]
 
 
 class Characters:
-    """The characters of a text as a vocabulary: id 0 is the first of them in Unicode's order."""
+    """The characters of a text as a vocabulary; the ids follow the order of Unicode."""
 
     def __init__(self, characters: Iterable[str]) -> None:
         self.characters = "".join(sorted(set(characters)))
@@ -41,7 +41,7 @@ class Characters:
         return len(self.characters)
 
     def encode(self, text: str) -> np.ndarray:
-        """Return the ids (T,) of a text; ValueError for a character that is not known."""
+        """Return the ids (T,) of a text; raise ValueError for an unknown character."""
         check_known(text, self.ids)
         return np.array([self.ids[character] for character in text], dtype=int)
 
@@ -55,10 +55,10 @@ class Characters:
 
 
 class Pieces:
-    """The characters of a text and strings that are frequent in it, as a vocabulary.
+    """A vocabulary of the characters of a text and of strings that are frequent in it.
 
-    A text of these characters comes back from its ids as it was, with every space and line feed.
-    Ids are those of SentencePiece less one: its 0 is for unknown characters, which are refused.
+    Decoding the ids of a text gives back the same text, with every space and line feed. Ids are
+    those of SentencePiece minus one: its id 0 is for unknown characters, which are refused here.
     """
 
     def __init__(self, vocabulary: Vocabulary) -> None:
@@ -68,10 +68,10 @@ class Pieces:
 
     @classmethod
     def train(cls, text: str, size: int) -> "Pieces":
-        """Learn at most `size` pieces from the training part of a text; know all its characters.
+        """Learn at most `size` pieces from the training part of a text, and all its characters.
 
-        Characters that have no picture, such as line feeds and tabs, are pieces of their own.
-        Raises ValueError with SentencePiece's reason, or for characters that it cannot give back.
+        Control characters, such as line feeds and tabs, are pieces of their own. Raises ValueError
+        with SentencePiece's reason, or for characters that decoding would not give back.
         """
         characters = sorted({*text} - {" "})
         pieces = cls(Vocabulary.train(
@@ -89,7 +89,7 @@ class Pieces:
         return len(self.vocabulary) - 1
 
     def encode(self, text: str) -> np.ndarray:
-        """Return the ids (T,) of a text; ValueError for a character that is not known."""
+        """Return the ids (T,) of a text; raise ValueError for an unknown character."""
         check_known(text, self.known)
         return np.array(self.processor.encode(text), dtype=int) - 1
 
@@ -103,7 +103,7 @@ class Pieces:
 
 
 def check_known(text, characters):
-    """Refuse a text with other characters than these."""
+    """Refuse a text with characters that are not among `characters`."""
     if unknown := sorted({*text}.difference(characters), key=text.index):
         others = f" and {len(unknown) - 1} other unknown ones" if unknown[1:] else ""
         raise ValueError("a text must hold only characters of the training text, got"
@@ -111,7 +111,7 @@ def check_known(text, characters):
 
 
 class WordsTask:
-    """The task of going on with a text; it has no source, and no id is padding.
+    """The task of continuing a text; it has no source, and no id is padding.
 
     vocabulary : turns text into ids and back      max_length : tokens of a window
     """
@@ -124,7 +124,7 @@ class WordsTask:
         self.vocab_size = len(vocabulary)
 
     def source(self, text: str) -> np.ndarray:
-        """Return the ids (1, T) of a text; ValueError for an empty one."""
+        """Return the ids (1, T) of a text; raise ValueError for an empty text."""
         ids = self.vocabulary.encode(text)
         if not len(ids):
             raise ValueError(f"a text must hold at least one token, got {text!r}")
@@ -140,10 +140,10 @@ class WordsTask:
 
 
 class Windows:
-    """Windows of T tokens of a text, ids (n,), each with the T tokens that come one later.
+    """Windows of T tokens of a text, ids (n,). The targets of a window are the T tokens one later.
 
-    The windows of `batch` lie one after another, as the steps of `loss_on` want them. The rest of
-    the text after the last window does not count. `draw` takes windows from anywhere.
+    The windows of `batch` lie one after another, and `loss_on` calls it for step 1, 2, ... The rest
+    of the text after the last window is not used. `draw` takes windows from anywhere.
 
     every : 2 leaves out every other window of `batch`
     """
@@ -171,6 +171,6 @@ class Windows:
         return self.at(rng.integers(len(self.ids) - self.T, size=self.rows))
 
     def at(self, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return (ids, targets) of the windows that begin there."""
+        """Return (ids, targets) of the windows that begin at `starts`."""
         places = starts[:, None] + np.arange(self.T)                   # (B, T)
         return self.ids[places], self.ids[places + 1]

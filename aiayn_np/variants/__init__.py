@@ -1,6 +1,6 @@
 """Layers that the paper argues against or mentions, and layers of later papers.
 
-They follow the same protocol. The core never imports them.
+All follow the protocol of the layers. The core never imports this room.
 
 Public names, by the file that defines them:
 

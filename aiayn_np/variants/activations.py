@@ -10,13 +10,13 @@ from ..linear import Linear
 from ..module import Cache, Module
 
 FAR = 6.0  # erf(6) rounds to 1 in float64
-MIDDLE = 3.75  # the fit below is in t = (z - 3.75) / (z + 3.75): few terms are enough
+MIDDLE = 3.75  # the fit below uses t = (z - 3.75) / (z + 3.75), so that few terms are enough
 
 
 def fit_erf(degree=20):
     """Return Chebyshev coefficients in t of (1 + 2z) exp(z^2) (1 - erf(z)) for 0 <= z <= 6.
 
-    Shepherd and Laframboise (1981) use this form; the values are those of Python's `math.erfc`.
+    Shepherd and Laframboise (1981) use this form. The values are fitted to Python's `math.erfc`.
     """
     low, high = -1.0, (FAR - MIDDLE) / (FAR + MIDDLE)
     nodes = np.cos(math.pi * (np.arange(degree + 1) + 0.5) / (degree + 1))
@@ -29,9 +29,9 @@ ERF = fit_erf()
 
 
 def erf(x):
-    """Return 2 / sqrt(pi) * integral of exp(-t^2) from 0 to x, the error function, to about 1e-16.
+    """Return the error function, 2 / sqrt(pi) * integral of exp(-t^2) from 0 to x, to about 1e-16.
 
-    NumPy has no erf. Every step here is analytic, so the gradient check can differentiate it.
+    NumPy has no erf. Every step here is analytic, as the complex step of the gradient check needs.
     """
     z = np.where(x.real < 0, -x, x)
     z = np.where(z.real > FAR, FAR, z).astype(x.dtype)

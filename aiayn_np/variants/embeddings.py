@@ -64,8 +64,8 @@ class SegmentEmbedding(Module):
 class SinusoidsInHalves(SinusoidalPositionalEncoding):
     """y = x + PE          the paper's columns in another order: all sines first, then all cosines
 
-    x (..., T, d_model), its first position being number `start`   ->   the same shape
-    The order makes no difference to a model, because its matrices learn the order that they get.
+    x (..., T, d_model), whose first position has the number `start`   ->   the same shape
+    The order makes no difference to a model: its matrices learn with the order that they get.
     """
     position_wise = True
 
@@ -79,7 +79,7 @@ class BiasedProjection(OutputProjection):
     """logits = x E^T + b                                              Sec. 3.4 with a bias
 
     x (..., d_model)   E (vocab_size, d_model)   b (vocab_size,)   ->   (..., vocab_size)
-    It is OutputProjection, plus a bias that starts at zero.
+    It is OutputProjection with a bias that starts at zero.
     """
     formula = "logits = x E^T + b"
     position_wise = True

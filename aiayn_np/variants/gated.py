@@ -1,4 +1,4 @@
-"""Gated feed-forward networks: SwiGLU, GEGLU and their kind (Shazeer, 2020)."""
+"""Gated feed-forward networks: SwiGLU, GEGLU and similar ones (Shazeer, 2020)."""
 
 from collections.abc import Callable
 
@@ -15,7 +15,7 @@ class SwiGLU(Module):
 
     x (..., d_model)   ->   (..., d_model), through d_ff; each W with its b if `bias`
     activation: SiLU makes it SwiGLU, GELU makes it GEGLU, ReLU makes it ReGLU. It has three
-    matrices where Eq. (2) has two, and as many parameters with 2/3 of the d_ff.
+    matrices where Eq. (2) has two; with 2/3 of the d_ff it has as many parameters.
 
     backward: product_n = gate_n up_n, so   grad_gate = grad_product * up,   grad_up = grad_product
     * gate.   x is used twice, so grad_x is a sum of two.
@@ -33,7 +33,7 @@ class SwiGLU(Module):
 
     def forward(self, x: np.ndarray) -> tuple[np.ndarray, Cache]:
         check_array("x", x, last=("d_model", self.linear_1.d_in), parameter=self.linear_1.W)
-        cache = Cache(freeze="up")                                     # the gate is held, up is not
+        cache = Cache(freeze="up")                               # the gate is a constant, up is not
         hidden, cache.linear_gate = self.linear_gate.forward(x)        # (..., d_ff)
         cache.gate, cache.activation = self.activation.forward(hidden)
         cache.up, cache.linear_1 = self.linear_1.forward(x)            # (..., d_ff)

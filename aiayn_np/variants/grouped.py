@@ -28,12 +28,12 @@ class GroupedQueryAttention(MultiHeadAttention):
        head_i = Attention(Q W_i^Q, K W_j^K, V W_j^V),   j = ceil(i / g),   g = h / h_kv
 
     x_Q (..., T_q, d_model)   x_K, x_V (..., T_k, d_model)   ->   (..., T_q, d_model)
-    allowed, d_k, d_v, attention: as in MultiHeadAttention, which this is for h_kv = h, the default.
+    allowed, d_k, d_v, attention: as in MultiHeadAttention. For h_kv = h, the default, it is this.
     h_kv must divide h; h_kv = 1 is multi-query attention (Shazeer, 2019). W^K, W^V, and the keys
     and values that decoding keeps, have h_kv / h of their usual size.
 
-    backward: head j of the keys was used by g heads, so its gradient is the sum of their g, and so
-    for the values.
+    backward: g heads of queries used head j of the keys, so its gradient is the sum of their g
+    gradients. The same holds for the values.
     """
     kept_at = ("self_attention", "cross_attention")
 

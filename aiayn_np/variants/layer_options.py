@@ -34,7 +34,7 @@ def layer_factory(layer: Callable[..., Module] = EncoderLayer, *, bias: bool = F
 
 
 def make_layer(layer, bias, activation, d_model, d_ff, h, *, rng, **options):
-    """Build a layer as usual, then change it."""
+    """Build a layer as usual, then add biases and replace the activation."""
     made = layer(d_model, d_ff, h, rng=rng, **options)
     if bias:
         for _, attention in leaves(made, MultiHeadAttention):
@@ -45,7 +45,7 @@ def make_layer(layer, bias, activation, d_model, d_ff, h, *, rng, **options):
 
 
 def activated(paper, activation):
-    """Return a FeedForward with the affine maps of the paper's, so that nothing is drawn twice."""
+    """Return a FeedForward with the affine maps of the paper's; nothing is drawn again."""
     made = FeedForward(1, 1, activation=activation, rng=None)
     made.linear_1, made.linear_2 = paper.linear_1, paper.linear_2
     return made

@@ -15,11 +15,11 @@ class LocalAttention(ScaledDotProductAttention):
     """softmax over |i - j| <= radius of Q_i K_j / sqrt(d_k), times V_j    Sec. 4, Table 1, last row
 
     Q (..., T, d_k)   K (..., T, d_k)   V (..., T, d_v)   ->   (..., T, d_v)
-    allowed: as in ScaledDotProductAttention; only its band |i - j| <= radius is read.
+    allowed: as in ScaledDotProductAttention; only entries with |i - j| <= radius are read.
 
-    Nothing here is (T, T): the neighbourhood has the paper's size r = 2 radius + 1, and the scores
-    are scores_im, (T, r), with j = i + m - radius. Time and memory are O(r T d). The softmax is
-    in `cache.band`, rows sum to 1; there is no map `weights`.
+    No array here is (T, T): the neighbourhood has the paper's size r = 2 radius + 1, and the scores
+    are scores_im, (T, r), with j = i + m - radius. Time and memory are O(r T d). `cache.band` has
+    the softmax, whose rows sum to 1; there is no map `weights`.
 
     backward is that of ScaledDotProductAttention, read along the band:
     out_iv = sum_m kept_im V_jv, so grad_kept_im = sum_v grad_out_iv V_jv; and key j is seen by the
@@ -108,7 +108,7 @@ def band_of_mask(allowed, T, radius):
 
 
 def check_local_inputs(Q, K, V, allowed, radius):
-    """Check for one sequence of queries and keys, and a band of scores that fits into memory."""
+    """Check that queries and keys have one length, and that the band of scores fits into memory."""
     check_attention_shapes(Q, K, V)
     check_mask(allowed, (*Q.shape[:-1], K.shape[-2]))
     if Q.shape[-2] != K.shape[-2]:

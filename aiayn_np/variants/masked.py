@@ -1,4 +1,4 @@
-"""BERT: an encoder that guesses the tokens that were masked (Devlin et al., 2018)."""
+"""BERT: an encoder that predicts masked tokens (Devlin et al., 2018)."""
 
 from collections.abc import Callable
 

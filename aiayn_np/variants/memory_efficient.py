@@ -15,9 +15,9 @@ class MemoryEfficientAttention(Module):
     Q (..., T_q, d_k)   K (..., T_k, d_k)   V (..., T_k, d_v)   ->   (..., T_q, d_v)
     allowed: bool, True where query i may look at key j. There is no dropout: `rng` has no effect.
 
-    With the highest score m_i so far, total_i = sum_j exp(s_ij - m_i) and the sum
-    out_iv = sum_j exp(s_ij - m_i) V_jv; a new block with a higher m'_i multiplies both by
-    exp(m_i - m'_i). Kept for backward: Q, K, V, out and log_total_i = log sum_j exp(s_ij).
+    m_i is the highest score so far. Two sums run over the keys: total_i = sum_j exp(s_ij - m_i) and
+    out_iv = sum_j exp(s_ij - m_i) V_jv. A new block with a higher m'_i multiplies both sums by
+    exp(m_i - m'_i). The cache has Q, K, V, out and log_total_i = log sum_j exp(s_ij).
 
     backward computes each block again: weights_ij = exp(s_ij - log_total_i). The softmax needs a
     sum over all keys. It is known before the first block, because out_iv = sum_j weights_ij V_jv:
@@ -77,7 +77,7 @@ class MemoryEfficientAttention(Module):
         return [slice(j, j + self.block) for j in range(0, K.shape[-2], self.block)]
 
     def scores(self, cache: Cache, keys: slice) -> np.ndarray:
-        """Return the masked scores of every query with the keys of one block (..., T_q, block)."""
+        """Return the masked scores (..., T_q, block) of every query with the keys of one block."""
         scores = cache.Q @ cache.K[..., keys, :].mT / math.sqrt(cache.Q.shape[-1])
         if cache.allowed is None:
             return scores

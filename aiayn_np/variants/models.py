@@ -77,10 +77,10 @@ class LanguageModel(Module):
     """logits = TokenStack(ids) E^T: decoder-only, as GPT              cf. Radford et al., 2018
 
     ids (B, T)   ->   logits (B, T, vocab_size); logits[:, t] predict the token after ids[:, t].
-    A decoder with nothing to translate has no memory, and so no cross-attention. The rest of its
-    layer is an encoder layer with a causal mask. `options` are those of TokenStack.
-    pad: the id of padding, or None where there is none.   tied: whether E is the embedding's, or a
-    matrix of its own, drawn N(0, 1/d_model).
+    Without a source there is no memory, and so no cross-attention. The rest of a decoder layer is
+    an encoder layer with a causal mask. `options` are those of TokenStack. pad: the id of padding,
+    or None if there is none.   tied: whether E is the embedding's matrix, or a matrix of its own,
+    drawn N(0, 1/d_model).
     """
     formula = "logits = TokenStack(ids) E^T"
     kept_at = ("",)
@@ -114,9 +114,9 @@ class LlamaLayer(PreNormEncoderLayer):
     """x = x + Attention(RMSNorm(x));  x = x + SwiGLU(RMSNorm(x))        Touvron et al., 2023
 
     x (..., T, d_model)   allowed: the mask of MultiHeadAttention   ->   (..., T, d_model)
-    The attention turns its queries and keys (RotaryAttention), and h_kv heads of keys and values
-    serve h heads of queries.
-    bias: of the attention   gate_bias: of SwiGLU   rotary: the class of both rotary layers
+    The attention rotates its queries and keys (RotaryAttention). h heads of queries share h_kv
+    heads of keys and values. bias: of the attention   gate_bias: of SwiGLU   rotary: the class of
+    both rotary layers
     """
     formula = "x = x + Attention(RMSNorm(x));  x = x + SwiGLU(RMSNorm(x))"
     kept_at = ("",)
@@ -159,7 +159,7 @@ class MeanOverTokens(Module):
     """y = sum_t real_t x_t / sum_t real_t
 
     x (B, T, d_model)   allowed: bool (B, 1, 1, T), True for real tokens   ->   (B, d_model)
-    backward: every real token gets its share of the gradient; a row without one gives zeros.
+    backward: every real token gets an equal share of the gradient; an all-padding row gives zeros.
     """
     formula = "y = sum_t real_t x_t / sum_t real_t"
 

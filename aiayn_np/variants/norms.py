@@ -12,7 +12,7 @@ class RMSNorm(Module):
     """y = gamma * n,   n = x / sqrt(mean(x^2) + eps)                  Zhang and Sennrich, 2019
 
     x (..., d_model)   gamma (d_model,)   ->   (..., d_model)
-    It is LayerNorm without the mean and without beta: it normalises the scale of a position, and
+    It is LayerNorm without the mean and without beta. It normalises the scale of a position, but
     not its offset.
 
     backward, with g = grad_y * gamma and s = sqrt(mean(x^2) + eps): dn_j/dx_k = (1[j = k] -
@@ -51,10 +51,10 @@ class BatchNorm(Module):
 
     x (..., d_model)   gamma, beta (d_model,)   ->   (..., d_model)
     Mean and variance of each feature are taken over all positions of all sequences, padding too.
-    So the output for one sequence depends on the others in its batch. `statistics=(mean,
-    variance)`, both (d_model,), are used instead, as constants, in the dtype of x; this is what
-    inference does. ValueError if they have another shape. The layer keeps no running average,
-    because a layer holds nothing but parameters.
+    So the output for one sequence depends on the others in its batch. With `statistics=(mean,
+    variance)`, both (d_model,), the layer takes these constants instead, in the dtype of x, as in
+    inference. Raises ValueError for another shape. The layer keeps no running average, because a
+    layer has nothing but parameters.
 
     backward: as LayerNorm, with the means over the rows instead of over the features.
     """
@@ -102,7 +102,7 @@ class BatchNorm(Module):
 
 
 def check_statistics(statistics, d_model):
-    """Check that `statistics` is a mean and a variance, each with one number for every feature."""
+    """Check that `statistics` is (mean, variance), each with one number for every feature."""
     shapes = [np.shape(s) for s in statistics]
     if shapes != [(d_model,), (d_model,)]:
         raise ValueError(f"statistics must be (mean, variance), both of shape ({d_model},), got"

@@ -1,4 +1,4 @@
-"""AdamW and the cosine schedule: how models since 2017 are trained."""
+"""AdamW and the cosine schedule, usual in training since 2017."""
 
 import math
 from collections.abc import Iterable
@@ -10,10 +10,10 @@ from ..training.optimizer import Adam
 
 def cosine_rate(step: int, steps: int, *, peak: float, warmup_steps: int,
                 least: float = 0.1) -> float:
-    """Return the rate at `step` = 1 ... steps: in a line up to `peak`, then down half a cosine.
+    """Return the rate at `step` = 1 ... steps: linear up to `peak`, then half a cosine down.
 
-    peak * step / warmup_steps up to warmup_steps, and then from `peak` to `least` * peak
-    (Loshchilov and Hutter, 2017, Eq. 5). Raises ValueError for a step below 1.
+    It is peak * step / warmup_steps up to warmup_steps, and then falls from `peak` to `least` *
+    peak (Loshchilov and Hutter, 2017, Eq. 5). Raises ValueError for a step below 1.
     """
     check_sizes(step=step, steps=steps, warmup_steps=warmup_steps)
     check_number("peak", peak, 0, math.inf)
@@ -25,13 +25,13 @@ def cosine_rate(step: int, steps: int, *, peak: float, warmup_steps: int,
 
 
 class AdamW(Adam):
-    """Adam, and a decay of the values that Adam does not see      Loshchilov and Hutter, 2019
+    """Adam with a decay of values, apart from the gradient          Loshchilov and Hutter, 2019
 
     value -= rate * (m_hat / (sqrt(v_hat) + eps) + decay * value)
-    If the decay is put into the gradient instead, as decay * value, Adam divides it by the size of
-    the gradient, and a weight with large gradients hardly decays.
+    If decay * value were added to the gradient, Adam would divide it by the size of the gradient.
+    Then a weight with large gradients would hardly decay.
 
-    parameters: a model, or an iterable of Parameter.   decayed: those of them that decay; None is
+    parameters: a model, or an iterable of Parameter.   decayed: the parameters that decay; None:
     all. Usually these are the matrices, `matrices(model)`, and not the gains and biases.
     """
 
@@ -46,12 +46,12 @@ class AdamW(Adam):
             raise ValueError("decayed must hold only parameters of this optimizer")
 
     def update(self, rate: float) -> None:
-        """Let the decayed parameters decay, and then do what Adam does."""
+        """Multiply the decayed parameters by 1 - rate * decay, then update as Adam does."""
         for parameter in self.decayed:
             parameter.value *= 1 - rate * self.decay
         super().update(rate)
 
 
 def matrices(model: Module) -> list[Parameter]:
-    """Return the parameters of a model with two axes or more: not its gains and biases."""
+    """Return the parameters of a model with two axes or more: no gains and no biases."""
     return [parameter for parameter in model.parameters() if parameter.value.ndim > 1]

@@ -2,8 +2,8 @@
 
 The paper normalises after the residual sum (post-norm). Here the sum runs through the whole stack
 without a norm, and gradients reach the first layer without passing a norm. In exchange the stack
-needs one norm at its end (`stack_norm`, which Transformer adds). A layer that contains one of these
-needs it too. If such a layer normalises its output itself, it says `stack_norm = None`.
+needs one norm at its end. Transformer adds this norm; its class is `stack_norm`. A layer that
+wraps one of these layers needs it too, unless the wrapper normalises and has `stack_norm = None`.
 """
 
 from typing import Any
@@ -22,7 +22,7 @@ class PreNormEncoderLayer(Module):
     """x = x + Dropout(Attention(Norm(x)));  x = x + Dropout(FFN(Norm(x)))    Xiong et al., 2020
 
     The signature and the inputs are those of EncoderLayer. A subclass may set another
-    `stack_norm`, such as RMSNorm, which is then used in the layers too.
+    `stack_norm`, such as RMSNorm. Then its layers use this norm too.
     """
     formula = "x = x + Dropout(Attention(Norm(x)));  x = x + Dropout(FFN(Norm(x)))"
     kept_at = ("",)

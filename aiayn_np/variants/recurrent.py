@@ -1,4 +1,4 @@
-"""Recurrent layers, which the Transformer replaces (Sec. 1, Sec. 4 and Table 1)."""
+"""Recurrent layers, replaced in the Transformer (Sec. 1, Sec. 4 and Table 1)."""
 
 import math
 from typing import Any
@@ -17,7 +17,7 @@ class RNN(Module):
     W and b are those of `linear_x`; U is drawn uniform in +-1/sqrt(d_hidden)
     (rng=None: left empty).
 
-    backward, from the last t to the first: h_t is an output and goes on into h_(t+1), so
+    backward, from the last t to the first: h_t is an output and the input of h_(t+1), so
     grad_h_t = grad_y_t + grad_sum_(t+1) U^T;  and tanh' = 1 - tanh^2, so
     grad_sum_t = grad_h_t (1 - h_t^2);  summed over all positions, grad_U = h_(t-1)^T grad_sum_t
     """
@@ -126,17 +126,17 @@ def thirds(x):
 
 
 def rows(x):
-    """Put all positions of all sequences one below another."""
+    """Return all positions of all sequences as the rows of one matrix."""
     return x.reshape(-1, x.shape[-1])
 
 
 def before(y):
-    """Return the state before each step: zeros, then y without its last one."""
+    """Return the state before each step: zeros, then y without its last state."""
     return np.concatenate([np.zeros_like(y[..., :1, :]), y[..., :-1, :]], axis=-2)
 
 
 def check_sequence(x):
-    """Check for a sequence of at least one position."""
+    """Check that x is a sequence of at least one position."""
     check_array("x", x, min_ndim=2)
     if x.shape[-2] == 0:
         raise ValueError(f"x must have a length T of at least 1, got shape {x.shape}")

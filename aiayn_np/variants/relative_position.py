@@ -1,7 +1,7 @@
 """Relative position: a learned bias on the scores that depends on the distance j - i only.
 
-In one dimension the bias is that of T5 without its logarithmic buckets, clipped as in Shaw et al.
-(2018). In two dimensions it is that of Swin (Liu et al., 2021), whose windows are in windows.py.
+In one dimension the bias is T5's without logarithmic buckets, clipped as in Shaw et al. (2018).
+In two dimensions it is the bias of Swin (Liu et al., 2021); the windows are in windows.py.
 """
 
 import math
@@ -14,7 +14,7 @@ from .scoring import DotScore, ScoredAttention, check_part
 
 
 def check_scores(scores, b):
-    """Check for scores (..., h, T_q, T_k) of a table b (rows, h)."""
+    """Check scores (..., h, T_q, T_k) for a table b (rows, h)."""
     check_array("scores", scores, parameter=b, min_ndim=3)
     h = b.value.shape[1]
     if scores.shape[-3] != h:
@@ -33,10 +33,10 @@ class RelativePositionBias(Module):
     """y_ij = scores_ij + b[clip(j - i, -max_distance, max_distance)]      after T5, Shaw et al.
 
     scores (..., h, T_q, T_k)   b (2 max_distance + 1, h), drawn N(0, 0.02^2)   ->   the same shape
-    Row r of b is for the distance r - max_distance. Queries and keys are numbered from 0 each.
+    Row r of b is for the distance r - max_distance. Queries are numbered from 0, and so are keys.
     rng=None leaves b empty.
 
-    backward: grad_scores = grad_y. Row r of b was added at every pair with its distance, so
+    backward: grad_scores = grad_y. Row r of b was added to every pair with its distance, so
     grad_b[r] = sum of grad_y_ij over all pairs with index_ij = r, and over all sequences.
     """
     formula = "y_ij = scores_ij + b[clip(j - i, -max_distance, max_distance)]"
@@ -97,7 +97,7 @@ class RelativeScore(Module):
     """score(q, k) = q . k / sqrt(d_k) + bias                          Swin, Eq. (4)
 
     Q (..., h, T_q, d_k)   K (..., h, T_k, d_k)   ->   scores (..., h, T_q, T_k)
-    bias: a layer scores -> scores + bias, such as those above.
+    bias: a layer scores -> scores + bias, such as the two above.
     """
     formula = "score(q, k) = q . k / sqrt(d_k) + bias"
 
@@ -121,7 +121,7 @@ class RelativeAttention(ScoredAttention):
     """Attention(Q, K, V) = softmax(Q K^T / sqrt(d_k) + bias) V        Swin, Eq. (4)
 
     Q (..., h, T_q, d_k)   K (..., h, T_k, d_k)   V (..., h, T_k, d_v)   ->   (..., h, T_q, d_v)
-    Queries and keys are both numbered from 0.
+    Queries are numbered from 0, and so are keys.
     """
     formula = "Attention(Q, K, V) = softmax(Q K^T / sqrt(d_k) + bias) V"
 
@@ -131,5 +131,5 @@ class RelativeAttention(ScoredAttention):
 
 def relative_attention(h: int, d_k: int, d_v: int,
                        rng: np.random.Generator | None) -> RelativeAttention:
-    """Make the layer of Transformer(attention=relative_attention); distances count up to 16."""
+    """Make the layer for Transformer(attention=relative_attention); distances are clipped at 16."""
     return RelativeAttention(RelativePositionBias(h, 16, rng=rng))

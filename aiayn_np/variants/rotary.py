@@ -1,4 +1,4 @@
-"""Rotary positions: queries and keys are turned by their position (RoFormer; Su et al., 2021)."""
+"""Rotary positions: queries and keys are rotated by their position (RoFormer; Su et al., 2021)."""
 
 import numpy as np
 
@@ -13,17 +13,17 @@ class RotaryPositions(Module):
     """y_a = x_a cos(t w_i) - x_b sin(t w_i),   w_i = base^(-2i / d_k)   Su et al., 2021, Eq. (34)
        y_b = x_a sin(t w_i) + x_b cos(t w_i)
 
-    x (..., T, d_k), its first position t being number `start`, d_k even   ->   the same shape
-    The features (a, b) of pair i are turned in their plane. They are (i, i + d_k / 2), as in Llama,
-    or (2i, 2i + 1) if `interleaved`, as in the article.
+    x (..., T, d_k), whose first position t has the number `start`, d_k even   ->   the same shape
+    The features (a, b) of pair i are rotated in their plane. A pair is (i, i + d_k / 2), as in
+    Llama, or (2i, 2i + 1) if `interleaved`, as in the article.
 
-    With R_t for the turn at position t,   R_s^T R_t = R_(t - s),   so the score of a query and a
-    key,   (R_s q) . (R_t k) = q . R_(t - s) k,   depends on their distance, and not on s and t.
-    With P for the permutation that brings (2i, 2i + 1) to (i, i + d_k / 2), the interleaved turn is
-    P^T R_t P, and   (P^T R_s P q) . (P^T R_t P k) = (R_s P q) . (R_t P k).   So a permutation of
+    With R_t for the rotation at position t,   R_s^T R_t = R_(t - s),   so the score of a query and
+    a key,   (R_s q) . (R_t k) = q . R_(t - s) k,   depends on their distance, and not on s and t.
+    With P for the permutation that moves (2i, 2i + 1) to (i, i + d_k / 2), the interleaved rotation
+    is P^T R_t P, and   (P^T R_s P q) . (P^T R_t P k) = (R_s P q) . (R_t P k).   So a permutation of
     the columns of W_Q and W_K inside each head turns one pairing into the other.
 
-    backward: R_t is orthogonal, so   grad_x_t = R_t^T grad_y_t,   the turn by the opposite angle
+    backward: R_t is orthogonal, so   grad_x_t = R_t^T grad_y_t,   rotated by the opposite angle
     """
     formula = "y_a = x_a cos(t w_i) - x_b sin(t w_i)"
     kept_at = ("self_attention.attention.rotary_Q", "self_attention.attention.rotary_K")
@@ -48,7 +48,7 @@ class RotaryPositions(Module):
         return (x[..., 0::2], x[..., 1::2]) if self.interleaved else (x[..., :half], x[..., half:])
 
     def turned(self, x: np.ndarray, cos: np.ndarray, sin: np.ndarray) -> np.ndarray:
-        """Return x with every pair turned by the angles of cos and sin (T, d_k / 2)."""
+        """Return x with every pair rotated by the angles of cos and sin (T, d_k / 2)."""
         y = np.empty(x.shape, x.dtype)
         (a, b), (y_a, y_b) = self.pairs(x), self.pairs(y)
         y_a[...] = a * cos - b * sin
@@ -67,7 +67,7 @@ class RotaryPositions(Module):
 
 
 class NormedRotaryPositions(RotaryPositions):
-    """y = R_t RMSNorm(x): each query, or key, has its scale taken away before it is turned (Qwen3)
+    """y = R_t RMSNorm(x): each query, or key, is normalised before it is rotated (Qwen3)
 
     x (..., T, d_k)   gamma (d_k,)   ->   the same shape
     """
@@ -89,11 +89,11 @@ class NormedRotaryPositions(RotaryPositions):
 
 
 class RotaryAttention(ScaledDotProductAttention):
-    """softmax((R Q) (R K)^T / sqrt(d_k)) V: plain attention of turned queries and keys
+    """softmax((R Q) (R K)^T / sqrt(d_k)) V: plain attention of rotated queries and keys
 
     Q (..., T_q, d_k)   K (..., T_k, d_k)   V (..., T_k, d_v)   ->   (..., T_q, d_v)
-    rotary_Q, rotary_K: the layers that turn, one layer for both by default. Queries and keys are
-    both numbered from 0. (Decoding turns each key once, when it is new, and keeps it so.)
+    rotary_Q, rotary_K: the layers that rotate, by default one layer for both. Queries are numbered
+    from 0, and so are keys. (Decoding rotates each key once, when it is new, and keeps it rotated.)
     """
     formula = "softmax((R Q) (R K)^T / sqrt(d_k)) V"
     kept_at = ("self_attention.attention",)
@@ -130,7 +130,7 @@ def rotary_attention(h: int, d_k: int, d_v: int,
 class NoPositions(SinusoidalPositionalEncoding):
     """y = x: nothing is added, because the attentions know the positions
 
-    x (..., T, d_model), its first position being number `start`   ->   the same shape
+    x (..., T, d_model), whose first position has the number `start`   ->   the same shape
     """
     formula = "y = x"
     position_wise = True

@@ -1,8 +1,8 @@
-"""How well a key answers a query: the scores of Bahdanau et al. (2015) and Luong et al. (2015).
+"""Scores of a key for a query: Bahdanau et al. (2015) and Luong et al. (2015).
 
-Sec. 3.2.1 names "additive attention" and "dot-product attention" as the two common ones and takes
-the second, with a scale. This file has both without the scale, and Luong's "general" and "concat".
-Each is a layer with forward(Q, K) -> scores. ScoredAttention makes an attention of any of them.
+Sec. 3.2.1 names two common attentions, "additive" and "dot-product", and takes the second with a
+scale. This file has both without the scale, and Luong's "general" and "concat". Each score is a
+layer with forward(Q, K) -> scores. ScoredAttention makes an attention of any of them.
 """
 
 import math
@@ -26,7 +26,7 @@ from ..softmax import Softmax
 
 
 def check_pairs(names, x, y):
-    """Check (..., T_q, n) and (..., T_k, n): one dtype, and only the lengths may differ."""
+    """Check (..., T_q, n) and (..., T_k, n): equal dtypes, and shapes equal but for the lengths."""
     for name, array in zip(names, (x, y)):
         check_array(name, array, min_ndim=2)
     check_same_dtype(**dict(zip(names, (x, y))))
@@ -37,7 +37,7 @@ def check_pairs(names, x, y):
 
 
 def check_heads_of(Q, K, W, d_k):
-    """Check Q (..., h, T_q, d_k) and K (..., h, T_k, d_k) for a parameter W (h, ...)."""
+    """Check Q (..., h, T_q, d_k) and K (..., h, T_k, d_k) against a parameter W (h, ...)."""
     for name, x in (("Q", Q), ("K", K)):
         check_array(name, x, last=("d_k", d_k), parameter=W, min_ndim=3)
         if x.shape[-3] != len(W.value):
@@ -46,7 +46,7 @@ def check_heads_of(Q, K, W, d_k):
 
 
 def check_part(name, layer, call):
-    """Check that a part of an attention is a layer with such a forward, not a class or factory."""
+    """Check that a part of an attention is a layer called as `call`, not a class or factory."""
     if not is_layer(layer):
         raise TypeError(f"{name} must be a layer with {call}, got {layer!r}")
 
@@ -60,7 +60,7 @@ class DotScore(Module):
     """score(q, k) = q . k                                             Luong et al. "dot", no scale
 
     Q (..., T_q, d_k)   K (..., T_k, d_k)   ->   scores (..., T_q, T_k)
-    For q and k with entries of variance 1 its variance is d_k, hence the paper's scale.
+    If q and k have entries of variance 1, the score has variance d_k, hence the paper's scale.
 
     backward: scores_ij = sum_a Q_ia K_ja, so
     grad_Q_ia = sum_j grad_scores_ij K_ja   and   grad_K_ja = sum_i grad_scores_ij Q_ia
@@ -86,8 +86,8 @@ class GeneralScore(Module):
 
     Q (..., h, T_q, d_k)   K (..., h, T_k, d_k)   W (h, d_k, d_k)   ->   scores (..., h, T_q, T_k)
     W is drawn N(0, 1/d_k^2): for q and k with entries of variance 1 the d_k^2 products sum to a
-    score of variance 1. With q = x W^Q and k = x W^K it is again a dot product, of x W^Q W and k:
-    under multi-head attention W adds parameters, but no new function. rng=None leaves W empty.
+    score of variance 1. With q = x W^Q and k = x W^K the score is a dot product again, of x W^Q W
+    and k: in multi-head attention W adds parameters, but no new function. rng=None leaves W empty.
 
     backward: scores_ij = sum_b mapped_ib K_jb with mapped_ib = sum_a Q_ia W_ab, so
     grad_mapped_ib = sum_j grad_scores_ij K_jb,    grad_K_jb = sum_i grad_scores_ij mapped_ib,
@@ -126,7 +126,7 @@ class PairTanh(Module):
     x (..., T_q, d_a)   y (..., T_k, d_a)   ->   hidden (..., T_q, T_k, d_a)
 
     backward: d tanh(s) / ds = 1 - tanh(s)^2, so grad_sum_ija = grad_hidden_ija (1 - hidden_ija^2);
-    x_i is in the pairs with every j and y_j in those with every i, so
+    x_i is in the pairs with every j, and y_j is in the pairs with every i, so
     grad_x_ia = sum_j grad_sum_ija   and   grad_y_ja = sum_i grad_sum_ija
     """
     formula = "hidden_ij = tanh(x_i + y_j)"
@@ -156,11 +156,11 @@ class AdditiveScore(Module):
     W and U are drawn N(0, 1/(2 d_k)), v N(0, 1/d_a). For q and k with entries of variance 1 the sum
     inside tanh has variance 1. Its tanh has variance 0.4, and so has the score, for any d_k and
     d_a. So no scale is needed. (Sec. 3.2.1: for large d_k it outperforms the unscaled dot product.)
-    rng=None leaves all three empty.
+    rng=None leaves W, U and v empty.
 
     backward: scores_ij = sum_a hidden_ija v_a, so
     grad_hidden_ija = grad_scores_ij v_a   and   grad_v_a = sum_ij grad_scores_ij hidden_ija;
-    then through PairTanh (see there) to grad_x, grad_y; and x = Q W, y = K U are linear maps.
+    then through PairTanh (see there) to grad_x, grad_y. x = Q W and y = K U are linear maps.
     """
     formula = "score(q, k) = v^T tanh(W^T q + U^T k)"
     position_wise = True
@@ -250,10 +250,10 @@ class ScoredAttention(Module):
     """Attention(Q, K, V) = softmax(score(Q, K)) V                     Sec. 3.2.1 with another score
 
     Q (..., T_q, d_k)   K (..., T_k, d_k)   V (..., T_k, d_v)   ->   (..., T_q, d_v)
-    score: a layer (Q, K) -> scores (..., T_q, T_k), such as those above.
+    score: a layer (Q, K) -> scores (..., T_q, T_k), such as the four above.
     allowed: bool, True where query i may look at key j.
 
-    backward: ScaledDotProductAttention's, with score in place of product and scale.
+    backward: as in ScaledDotProductAttention, with the score in place of product and scale.
     """
     formula = "Attention(Q, K, V) = softmax(score(Q, K)) V"
     position_wise = True
@@ -294,23 +294,23 @@ class ScoredAttention(Module):
 
 def dot_attention(h: int, d_k: int, d_v: int,
                   rng: np.random.Generator | None) -> ScoredAttention:
-    """Make the layer of Transformer(attention=dot_attention): the paper's without its scale."""
+    """Make the layer for Transformer(attention=dot_attention): the paper's without its scale."""
     return ScoredAttention(DotScore())
 
 
 def general_attention(h: int, d_k: int, d_v: int,
                       rng: np.random.Generator | None) -> ScoredAttention:
-    """Make the layer of Transformer(attention=general_attention)."""
+    """Make the layer for Transformer(attention=general_attention)."""
     return ScoredAttention(GeneralScore(h, d_k, rng=rng))
 
 
 def concat_attention(h: int, d_k: int, d_v: int,
                      rng: np.random.Generator | None) -> ScoredAttention:
-    """Make the layer of Transformer(attention=concat_attention)."""
+    """Make the layer for Transformer(attention=concat_attention)."""
     return ScoredAttention(ConcatScore(h, d_k, rng=rng))
 
 
 def additive_attention(h: int, d_k: int, d_v: int,
                        rng: np.random.Generator | None) -> ScoredAttention:
-    """Make the layer of Transformer(attention=additive_attention)."""
+    """Make the layer for Transformer(attention=additive_attention)."""
     return ScoredAttention(AdditiveScore(h, d_k, rng=rng))

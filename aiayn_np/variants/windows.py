@@ -9,7 +9,7 @@ from .relative_position import RelativeAttention, RelativePositionBias2D
 
 
 def check_windows(x, M):
-    """Check for an image (B, H, W, d) that windows of M x M tokens cover exactly."""
+    """Check that windows of M x M tokens cover an image (B, H, W, d) exactly."""
     check_array("x", x)
     check_sizes(M=M)
     if x.ndim != 4 or x.shape[1] % M or x.shape[2] % M or 0 in x.shape[1:3]:
@@ -41,9 +41,9 @@ def from_windows(windows: np.ndarray, M: int, H: int, W: int) -> np.ndarray:
 def shifted_mask(H: int, W: int, M: int, shift: int) -> np.ndarray:
     """Return a mask (nW, M * M, M * M) of the pairs that were neighbours before a cyclic shift.
 
-    After x is rolled by -shift, the last `shift` rows are those that came round from the top, and
-    the last `shift` columns are those from the left. In a window that holds several kinds, tokens
-    attend only to their own kind.
+    After x is rolled by -shift, the last `shift` rows come from the top, and the last `shift`
+    columns come from the left. If a window has tokens from several sides, tokens attend only to
+    tokens from their own side.
     """
     came_round = np.zeros((1, H, W, 1))
     came_round[:, H - shift :] += 1
@@ -57,7 +57,7 @@ class WindowAttention(Module):
 
     x (B, H, W, d_model), H and W divisible by `window`   ->   the same shape
     With `shift`, x is rolled up and left, so that the windows lie elsewhere, and y is rolled back.
-    Tokens that the roll brought into one window from opposite edges do not see each other. A window
+    Tokens from opposite edges that share a window after the roll do not see each other. A window
     uses MultiHeadAttention with RelativeAttention over RelativePositionBias2D.
 
     backward: roll, to_windows and from_windows only move numbers, so the inverse moves their
