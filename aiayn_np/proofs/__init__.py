@@ -1,4 +1,4 @@
-"""The check of every gradient and derivation, and what a right forward never does.
+"""The checks of gradients, of derivations, and of properties that every right forward has.
 
 Public names, by the file that defines them:
 

@@ -1,12 +1,12 @@
-"""Adapters: they give a layer of other code the `forward` and `backward` of this package.
+"""Adapters give a layer of other code the `forward` and `backward` of this package.
 
 Public code writes layers in many ways: as two functions, with the input kept in `self`, with
 gradients in `dW` or in a dict, with a learning rate in `backward`, in PyTorch. Each call works on a
-new copy of the layer, so nothing is left over from the last call. Arrays that no copy holds, those
-of a class, a closure or a global, are written in place for the call, and are as before after it.
+new copy of the layer, so nothing is left over from the last call. Arrays of a class, a closure or a
+global are not copied. They are written in place for the call, and then get their old values back.
 
-An array is a parameter if backward leaves a gradient for it, under one of the usual names. WAYS are
-the ways to call a backward; that one is believed under which the gradients are right.
+An array is a parameter if backward leaves a gradient for it under one of the usual names. WAYS are
+the ways to call a backward. The check takes the way under which the gradients are right.
 """
 
 import contextlib
@@ -35,9 +35,9 @@ from .finding import (
     upstream,
 )
 
-RATES = {"lr", "learning_rate", "eta", "rate", "step_size", "alpha"}  # of a backward that steps
-OUTPUTS = ("output", "out", "y")  # where a forward that returns nothing leaves its result
-INPUTS = ("inputs", "input", "x")  # a backward that returns nothing leaves their gradient
+RATES = {"lr", "learning_rate", "eta", "rate", "step_size", "alpha"}  # names of a rate in backward
+OUTPUTS = ("output", "out", "y")  # names of the result, if forward returns nothing
+INPUTS = ("inputs", "input", "x")  # names of the inputs, if backward returns nothing
 WAYS = {  # what backward gets
     "one": "1, since it does not use the gradient of a loss",
     "inputs": "the inputs, to give the gradient of a loss",
@@ -51,7 +51,7 @@ WRAP = ("; say what is what by as_layer(forward=, backward=, parameters=, gradie
 
 
 class Context:
-    """The `ctx` of static functions: it keeps what forward saves for backward."""
+    """The `ctx` of static functions; forward saves its arrays in it for backward."""
 
     def save_for_backward(self, *arrays: Any) -> None:
         self.saved_values = self.saved_tensors = arrays
@@ -59,9 +59,9 @@ class Context:
 
 @dataclass
 class Layer:
-    """A layer in its parts. Without backward, forward returns (loss, gradients).
+    """The parts of a layer. Without a backward, forward returns (loss, gradients).
 
-    Where `parameters` is a dict, the layer was described, and no parameter is guessed.
+    If `parameters` is a dict, the user described the layer, and no parameter is guessed.
     """
 
     forward: Callable
@@ -80,14 +80,14 @@ class Layer:
 
 def as_layer(*, forward: Callable, backward: Callable | None = None,
              parameters: dict | None = None, gradients: dict | Callable | None = None) -> Layer:
-    """Say which part of a layer is what; return a layer for ``check_gradients``.
+    """Describe the parts of a layer; return a layer for ``check_gradients``.
 
     Parameters
     ----------
     forward : a function of the inputs that returns y, or (y, cache); y may be a tuple
-    backward : a function of grad_y, or of (grad_y, cache), that returns a gradient for each input,
-        or None; a dict behind them holds gradients by name
-    parameters : {name: array}, the arrays that forward reads; they are as before after each call
+    backward : a function of grad_y, or of (grad_y, cache). It returns a gradient for each input,
+        or None; a dict after these has gradients by name
+    parameters : {name: array}, the arrays that forward reads; each call restores their values
     gradients : {name: array} as backward leaves it, or a function that returns it
     """
     for name, part in (("forward", forward), ("backward", backward)):
@@ -97,9 +97,9 @@ def as_layer(*, forward: Callable, backward: Callable | None = None,
 
 
 def adapted(layer: Any, *inputs: Any, **options: Any) -> list:
-    """Return `layer` in the forms that the gradient check calls: one for each way that works.
+    """Return `layer` in forms that the gradient check can call, one for each way that works.
 
-    A TypeError is raised for an object without backward, or a backward of unknown arguments.
+    Raises TypeError for an object without backward, or a backward with unknown arguments.
     """
     parts = parts_of(layer)
     if parts is None:
@@ -110,7 +110,7 @@ def adapted(layer: Any, *inputs: Any, **options: Any) -> list:
     for way in WAYS if parts.parameters is None else ("described",):
         try:
             adapter = Adapter(parts, inputs, options, way)
-        except Exception as error:                                     # of code that is not ours
+        except Exception as error:                               # an error in code that is not ours
             errors.append(error)
         else:
             found += [adapter] if adapter.applies else []
@@ -122,8 +122,8 @@ def adapted(layer: Any, *inputs: Any, **options: Any) -> list:
 
 
 def parts_of(layer: Any) -> Layer | None:
-    """Return forward and backward of a layer; None if it has the form of this package."""
-    torch = sys.modules.get("torch")                                   # else nothing is of PyTorch
+    """Return forward and backward of a layer, or None if it has the form of this package."""
+    torch = sys.modules.get("torch")                         # without torch, no layer is of PyTorch
     if torch and (isinstance(layer, torch.nn.Module) or (
             isinstance(layer, type) and issubclass(layer, torch.autograd.Function))):
         return of_torch(layer)
@@ -142,12 +142,12 @@ def parts_of(layer: Any) -> Layer | None:
 
 
 class Adapter:
-    """A forward and a backward. Each call works on a copy of everything that they hold.
+    """A forward and a backward. Each call works on a copy of all arrays that both use.
 
     inputs : the arrays among the inputs
     names : {"input 0": name in the signature of forward}
-    not_checked : {array or output: why there is nothing to compare}
-    notes : sentences on how the results were read
+    not_checked : {array or output: the reason why there is nothing to compare}
+    notes : sentences that explain how the results were read
     """
 
     def __init__(self, layer: Layer, inputs: tuple, options: dict, way: str) -> None:
@@ -170,7 +170,7 @@ class Adapter:
         self.kept = {id(x): x for x in outside.values()}
         self.takes = 1  # outputs
         self.arrays: dict[str, np.ndarray] = {}
-        self.gradients: dict[str, tuple] = {}  # the paths of those of each array
+        self.gradients: dict[str, tuple] = {}  # the paths of the gradients of each array
         self.parameters: dict[str, Parameter] = {}
         self.notes: list[str] = []
         self.not_checked: dict[str, str] = {}
@@ -195,7 +195,7 @@ class Adapter:
         return other
 
     def is_a_way(self) -> bool:
-        """Tell whether the layer may be called in this way, and note it if it is not usual."""
+        """Tell whether the layer can be called in this way, and note an unusual way."""
         y, _ = self.start(self.fresh(), self.inputs, self.options)
         if self.way in ("names", "described") or self.layer.backward is None:
             return self.way in ("names", "described")
@@ -209,12 +209,12 @@ class Adapter:
         return self.takes > 1 if self.way == "tuple" else self.leading() != names
 
     def find(self) -> None:
-        """Find the parameters, the paths of their gradients, and the arrays that have none."""
+        """Find the parameters, the paths of their gradients, and the arrays without a gradient."""
         self.not_checked = {name: "holds no floats" for name, x in zip(
             self.names.values(), self.inputs) if np.asarray(x).dtype.kind != "f"}
         y, returned, after, stays = self.trial()
         self.readings = self.read(returned)
-        paths: dict[int, list] = {}                                    # of one array, maybe several
+        paths: dict[int, list] = {}                               # one array may have several paths
         for path, x in arrays_in(self.root):
             paths.setdefault(id(x), [x]).append(path)
         without = []
@@ -240,9 +240,9 @@ class Adapter:
                 path[1] == n or is_gradient(path[1], n) for n in self.names.values())}
 
     def hold(self, x: np.ndarray, found: list, after: dict) -> None:
-        """Hold a parameter, and the paths of its gradient: one for each of its names that has one.
+        """Store a parameter with the paths of its gradients, one for each name that has a gradient.
 
-        Names of one array may be uses of it, each with a gradient of its own: these are added.
+        If an array has several names, each may have a gradient of its own. Then these are added.
         """
         name, distinct = dotted(found[0][0]), {after[g].tobytes(): g for _, g in found[::-1]}
         self.arrays[name], self.gradients[name] = x, tuple(distinct.values())
@@ -251,9 +251,9 @@ class Adapter:
             self.notes.append(f"{names} are one array: the sum of their gradients was checked.")
 
     def trial(self, x: Any = None) -> tuple[bytes, list, dict, set]:
-        """Call the layer, with one array moved a little if it is given.
+        """Call the layer; if an array `x` is given, call the layer with small changes in `x`.
 
-        Return the output, the gradients of inputs, all arrays, and the paths of those that stayed.
+        Return the output, the gradients of inputs, all arrays, and the paths forward has kept.
         """
         rng, other = np.random.default_rng(0), np.random.default_rng(1)
         moved = {} if x is None else {id(x): x + 0.01 * other.random(x.shape)}
@@ -269,7 +269,7 @@ class Adapter:
         return np.array(y).tobytes(), returned, after, stays
 
     def places(self) -> set:
-        """Return the paths at which backward leaves gradients."""
+        """Return the paths of all gradients that backward leaves."""
         return {path for some in self.gradients.values() for path in some}
 
     def named_parameters(self) -> Iterator[tuple[str, Parameter]]:
@@ -301,7 +301,7 @@ class Adapter:
 
     @contextlib.contextmanager
     def in_place(self) -> Iterator[None]:
-        """Write the parameters into arrays that no copy holds, and zeros into their gradients."""
+        """Write the parameters into the arrays that stay shared, and zeros into their gradients."""
         before = [(x, x.copy()) for x in self.shared.values()]
         try:
             for path, x in arrays_in(self.root) if self.shared else ():
@@ -328,7 +328,7 @@ class Adapter:
         if y is None:
             y = getattr(owner_of(root), next(n for n in OUTPUTS if hasattr(owner_of(root), n)))
         results = list(y) if isinstance(y, tuple) else [y]
-        if results and isinstance(results[0], tuple):                  # the outputs, and a cache
+        if results and isinstance(results[0], tuple):              # a tuple of outputs, and a cache
             self.takes = len(results[0])
             results[:1] = results[0]
         elif self.way == "tuple":
@@ -345,7 +345,7 @@ class Adapter:
         return joined(outputs), back
 
     def wanted(self) -> list[str]:
-        """Return the arguments of backward that are no settings."""
+        """Return the arguments of backward without the settings."""
         backward = self.layer.backward
         known = (RATES - set(self.order)) | set(self.settings())
         names = [n for n in arguments(backward) if n not in known]
@@ -353,14 +353,14 @@ class Adapter:
         return names or [n for n in first if upstream(n)]
 
     def leading(self) -> list[str]:
-        """Return the same, those first that are by their names the gradients of outputs."""
+        """Return the arguments without settings, names of gradients of outputs first."""
         names = self.wanted()
         free = [n for n in names if n not in (*self.order, *OUTPUTS)]
         lead = [n for n in free if upstream(n)] or free[:1]
         return names if self.way == "order" else lead + [n for n in names if n not in lead]
 
     def settings(self) -> dict:
-        """Return what forward gets as a setting, for a backward that asks for the same."""
+        """Return the settings of forward that backward takes too."""
         defaults = {p.name: p.default for p in inspect.signature(
             self.layer.forward).parameters.values() if p.default is not p.empty}
         given = {n: x for n, x in zip(self.order, self.inputs) if isinstance(x, str)}
@@ -369,10 +369,10 @@ class Adapter:
         return {n: x for n, x in (free | given | self.options).items() if n in asked}
 
     def count_outputs(self) -> None:
-        """Count the results that get a gradient from backward's arguments.
+        """Count the results of forward for which backward takes a gradient.
 
-        Only a gradient has an effect when the gradients before it are zeros: a value is a factor
-        of these. Where there is no effect at all, the argument's name tells.
+        If the gradients before it are zeros, a gradient still has an effect. A value has none,
+        because it is multiplied by them. If nothing has an effect, the argument's name decides.
         """
         if self.layer.backward is None or self.way not in ("names", "order"):
             return
@@ -390,7 +390,7 @@ class Adapter:
                 return
 
     def effect(self, first: float, last: float = 1.0) -> list:
-        """Return what backward gives for some gradients, the last one times another factor."""
+        """Return the results of backward for some gradients; `last` scales the last gradient."""
         root = self.fresh()
         y, back = self.start(root, self.inputs, self.options)
         u: Any = np.cos(np.arange(np.size(y))) * first if np.ndim(y) else first
@@ -400,7 +400,7 @@ class Adapter:
         return [(path, (g + 0.0).tobytes()) for path, g in left.items()]  # -0.0 is 0.0
 
     def read(self, gradients: list) -> list[set]:
-        """Return the sets of inputs, by number, that may have no gradient."""
+        """Return the possible sets of inputs, by number, without a gradient."""
         floats = [i for i, x in enumerate(self.inputs) if np.asarray(x).dtype.kind == "f"]
         if len(gradients) == len(self.inputs):
             gradients = [gradients[i] for i in floats]
@@ -443,7 +443,7 @@ class Adapter:
         return self.sort(root, returned, names_returned(self.layer.backward), steps)
 
     def values(self, grads: list, results: list, given: dict, root: dict) -> dict:
-        """Return what the arguments of backward are."""
+        """Return the values of the arguments of backward."""
         wanted, rest = self.wanted(), results[len(grads):]
         leads: dict[str, list] = {"tuple": [tuple(grads)], "one": [1.0], "inputs": []}
         lead = leads.get(self.way, grads)
@@ -467,7 +467,7 @@ class Adapter:
         return dict(zip([*takers, *names], [*lead, *extra]))
 
     def tell(self, names: list, extra: list, rest: list, given: dict, count: int) -> None:
-        """Note which results of forward backward got as values, and which it did not get."""
+        """Note the results of forward that backward got as values, and those it did not get."""
         self.not_checked |= {
             f"output {count + i + 1}": "is an output whose gradient backward does not take"
             for i, x in enumerate(rest) if is_floats(x) and not any(x is e for e in extra)}
@@ -477,7 +477,7 @@ class Adapter:
         self.notes += [note for note in notes if note not in self.notes]
 
     def sort(self, root: dict, returned: Any, names: Any = (), gradients: Any = None) -> list:
-        """Return the gradients of the inputs. Put those in a dict or list into root["grads"]."""
+        """Return the gradients of the inputs; put those of a dict or list into root["grads"]."""
         if callable(returned):
             raise TypeError(f"backward must return gradients, got a function{WRAP}")
         if returned is None:
@@ -501,7 +501,7 @@ class Adapter:
         return found
 
     def assign(self, root: dict, found: list, names: Any) -> list:
-        """Return those of too many gradients that belong to inputs, by the names in the code."""
+        """Choose the gradients of the inputs, by the names in the code, if there are too many."""
         named = dict(zip(names, found)) if len(names) == len(found) else {}
         arrays = [path[-1] for path, _ in arrays_in(self.root)]
         root["grads"] |= {key: g for key, g in named.items()
@@ -576,13 +576,13 @@ def is_floats(x: Any) -> bool:
 
 
 def owner_of(root: dict) -> Any:
-    """Return the object that forward belongs to."""
+    """Return the object whose method forward is."""
     return getattr(root.get("forward"), "__self__", root.get("forward"))
 
 
 @contextlib.contextmanager
 def repeated(state: Any) -> Iterator[None]:
-    """Set NumPy's global generator to `state` within a `with` block; then put it back."""
+    """Set NumPy's global generator to `state` in a `with` block; restore it afterwards."""
     now = np.random.get_state()                                        # noqa: NPY002
     np.random.set_state(state)                                         # noqa: NPY002
     try:

@@ -1,4 +1,4 @@
-"""Check a derivation: lines of NumPy, each computed with numbers and compared with the one before.
+"""Check a derivation: lines of NumPy, each computed and compared with the line before.
 
     check_derivation('''
         w = np.exp(s) / np.exp(s).sum()
@@ -9,8 +9,8 @@
         w * (g - g @ w)
     ''', s="n", g="n")
 
-`d(y, x)` is the derivative of `y` by the entries of `x`, by the complex step of the gradient check.
-Its shape is y.shape + x.shape: d(w, s)[j, i] is the derivative of w[j] by s[i].
+`d(y, x)` is the derivative of `y` by the entries of `x`, computed by the complex step, as in the
+gradient check. Its shape is y.shape + x.shape: d(w, s)[j, i] is the derivative of w[j] by s[i].
 """
 
 import ast
@@ -28,7 +28,7 @@ import numpy as np
 
 from .gradient_check import COMPLEX_STEP, COMPLEX_TOLERANCE
 
-REAL_STEP, AGREE = 1e-5, 1e-8  # the central difference is right to about 1e-10
+REAL_STEP, AGREE = 1e-5, 1e-8  # the central difference has an error of about 1e-10
 DEFINITION, BEGINS, HOLDS = "definition", "begins", "holds"
 MISLED = ("complex step and central difference contradict each other; np.abs, np.var, np.std,"
           " np.vdot, np.linalg.norm, and the log or root of a negative number mislead the complex"
@@ -37,10 +37,10 @@ MISLED = ("complex step and central difference contradict each other; np.abs, np
 
 @dataclass
 class Line:
-    """A line of a derivation: its number, its text, and what the check says of it.
+    """A line of a derivation: its number, its text, and the result of the check.
 
     sides : expressions that must be equal; a single one must equal the line before
-    name : what the line defines, or ""
+    name : the name that the line defines, or ""
     """
 
     number: int
@@ -54,9 +54,9 @@ class Line:
 
 @dataclass(repr=False)
 class DerivationReport:
-    """The lines of a derivation up to the first false one; true when every line holds.
+    """The lines of a derivation up to the first false line; true when every line holds.
 
-    example : text, the numbers of the smallest example in which that line fails
+    example : text, the numbers of the smallest example in which the false line fails
     """
 
     lines: list[Line]
@@ -67,9 +67,9 @@ class DerivationReport:
         return self.first_false is None
 
     def not_compared(self) -> list[int]:
-        """Return the numbers of the lines that nothing was compared with.
+        """Return the numbers of the lines without a comparison.
 
-        They are definitions that no later line uses, and expressions that are alone in their chain.
+        They are definitions that no later line uses, and expressions that are alone in a chain.
         """
         alone = []
         for i, line in enumerate(self.lines):
@@ -106,25 +106,25 @@ def check_derivation(steps: str | Iterable[str], *, seed: int = 0,
     ----------
     steps : a text, or its lines. ``name = expression`` is a definition, and holds. In
         ``a == b == c`` all sides must be equal. Another expression must equal the line before (its
-        last side). An empty line begins a new chain: its first expression is compared with
-        nothing. Lines know ``np``, the given names, the names of sizes, and ``d(y, x)``, the
+        last side). An empty line begins a new chain, and nothing is compared with its first
+        expression. Lines may use ``np``, the given names, the names of sizes, and ``d(y, x)``, the
         derivative by a given or defined ``x``, of shape y.shape + x.shape
-    given : name="n" for a random vector, name="T k" for a matrix, name="" for a number, all of
-        both signs: for a positive x write ``x = np.exp(u)``. An array or a number is taken as it
-        is. A line may use sizes, such as ``t = np.eye(n)[0]``
+    given : name="n" for a random vector, name="T k" for a matrix, name="" for a number. Their
+        entries have both signs; for a positive x write ``x = np.exp(u)``. An array or a number is
+        taken unchanged. A line may use sizes, such as ``t = np.eye(n)[0]``
 
     Returns
     -------
     DerivationReport. It is true when every line holds to 1e-12, relative to the largest number of
     the line, or to 1. `first_false` names the first line that is false or cannot be computed, and
     `example` shows the numbers of the smallest sizes in which it is false. The report also names
-    lines that nothing was compared with.
+    the lines without a comparison.
 
     Raises
     ------
-    ValueError when nothing is compared, or a name has two meanings. SyntaxError as Python does
+    ValueError if nothing is compared, or a name has two meanings. SyntaxError as in Python
 
-    The lines are run as Python, so check only lines that you would run yourself.
+    The lines run as Python code, so check only lines that you would run yourself.
     """
     names = dict.fromkeys(" ".join(v for v in given.values() if isinstance(v, str)).split())
     sizes = {name: 3 + k for k, name in enumerate(names)}
@@ -177,13 +177,13 @@ def read(steps: str | Iterable[str], given: Iterable[str]) -> list[Line]:
 
 
 def draw(given: dict, sizes: dict[str, int], random: Callable) -> dict[str, Any]:
-    """Return the numbers of the given names."""
+    """Draw the numbers of the given names."""
     return {name: random([sizes[size] for size in form.split()]) if isinstance(form, str) else form
             for name, form in given.items()}
 
 
 def first_false(lines: list[Line], arrays: dict, sizes: dict[str, int]) -> Line | None:
-    """Compute and compare the lines with these arrays; return the first false one."""
+    """Compute and compare the lines with these arrays; return the first false line."""
     example = Example({"np": np, **sizes, **arrays})
     before: list[tuple[str, Any]] = []
     for line in lines:
@@ -209,14 +209,14 @@ def first_false(lines: list[Line], arrays: dict, sizes: dict[str, int]) -> Line 
 
 
 def shown(value: Any) -> str:
-    """Return numbers as a text, in which rounding errors are 0."""
+    """Return numbers as a text; rounding errors are shown as 0."""
     return np.array2string(np.asarray(value), suppress_small=True)
 
 
 def difference(a: Any, b: Any) -> float:
-    """Return the largest difference, relative to the largest number; inf for another shape."""
+    """Return the largest difference, relative to the largest number; inf for unequal shapes."""
     a, b = np.asarray(a, float), np.asarray(b, float)
-    if a.shape != b.shape and a.ndim and b.ndim:                       # a number equals all entries
+    if a.shape != b.shape and a.ndim and b.ndim:                    # a number may equal all entries
         return np.inf
     largest = max(1.0, np.abs(a).max(initial=0), np.abs(b).max(initial=0))
     return float(np.nan_to_num(np.abs(a - b).max(initial=0) / largest, nan=np.inf))
@@ -243,27 +243,27 @@ def names_in(node: ast.expr) -> set[str]:
 
 @functools.lru_cache(maxsize=1000)
 def parts(node: ast.expr) -> tuple[CodeType, set[str], list[list[ast.expr]]]:
-    """Return (code, names, arguments of every d) of an expression; in the code d is numbered."""
+    """Return (code, names, arguments of every d) of an expression; the code numbers each d."""
     node, slopes = copy.deepcopy(node), []
     for call in ast.walk(node):
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "d":
             if len(call.args) != 2 or not isinstance(call.args[1], ast.Name):
                 raise ValueError("d(y, x) needs the name of x")
-            slopes.append(copy.deepcopy(call.args))                    # the walk goes on inside
+            slopes.append(copy.deepcopy(call.args))                    # the walk continues inside
             call.args = [ast.Constant(len(slopes) - 1)]
     names = names_in(node)
     return compile(ast.unparse(node), "a derivation", "eval"), names, slopes
 
 
 class Example:
-    """The numbers of names, and definitions, which are computed when an expression asks."""
+    """Values of names and definitions; a definition is computed when an expression uses it."""
 
     def __init__(self, numbers: dict[str, Any]) -> None:
         self.numbers, self.definitions = numbers, dict[str, ast.expr]()
 
     def value_of(self, node: ast.expr, moved: str = "", by: Any = 0.0,
                  known: dict[str, Any] | None = None) -> Any:
-        """Return the value of an expression, where `by` is added to the array of name `moved`.
+        """Return the value of an expression, with `by` added to the array named `moved`.
 
         known : the values of names that are computed already
         """

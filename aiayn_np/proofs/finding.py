@@ -11,19 +11,19 @@ from typing import Any
 import numpy as np
 
 GRADIENTS = {"grads", "gradients", "grad", "gradient", "dparams"}  # dicts, lists, or one array
-VALUES = {"value", "data", "val", "array"}  # of an object that holds an array and its gradient
+VALUES = {"value", "data", "val", "array"}  # attributes of an object with an array and its gradient
 AFFIXES = ("d", "g", "grad", "grads", "gradient", "gradients", "delta", "nabla",
            "dl", "dld", "dlossd", "ded", "djd", "dcd")  # dL_dW, dE_dW
 SHORT = {"weight": "w", "weights": "w", "kernel": "w", "bias": "b", "biases": "b"}
 
 UPSTREAM = re.compile(  # dnext_c, dZ, d_h, g2, grad_w, h_grad, next_dc, top_diff_s, delta_c
     r"^[dg]_?\w+|(^|_)d[a-zA-Z0-9]{1,2}$|grad|diff|delta|upstream|cotangent|_bar$")
-VALUE = re.compile(  # begins like these, and is none
+VALUE = re.compile(  # names that begin like gradients but are values
     r"^(data|dims?|dtype|drop\w*|dilation|depth|gates?|gamma|d_model|d_[kv]|group\w*"
     r"|denom\w*|den|dist\w*|diag\w*|decay\w*|det|degrees?|draws?|gain|gelu|grid|graph)$")
 WITHOUT = "has no gradient, though the output may depend on it"
 TARGET = re.compile(r"true|target|label|gold|expected|^[ty]$")  # what a loss compares with
-STATE = re.compile(r"^[hc]\d*$|prev|state|hidden|memory|carry")  # what a step hands to the next
+STATE = re.compile(r"^[hc]\d*$|prev|state|hidden|memory|carry")  # what a step passes on
 
 
 def arguments(function: Callable, with_defaults: bool = False) -> list[str]:
@@ -34,7 +34,7 @@ def arguments(function: Callable, with_defaults: bool = False) -> list[str]:
 
 
 def names_returned(function: Callable) -> list[str]:
-    """Return how the last ``return`` of a function calls its results; [] without a source."""
+    """Return the names of the results in the last ``return`` of a function; [] without a source."""
     try:
         nodes = ast.walk(ast.parse(textwrap.dedent(inspect.getsource(function))))
     except (OSError, TypeError, SyntaxError):
@@ -65,7 +65,7 @@ def children(node: Any) -> Iterable[tuple[Any, Any]]:
 
 
 def read_outside(*functions: Any) -> dict:
-    """Return what functions, and the functions that they call, read of closures and globals."""
+    """Return the closure variables and globals that functions and their callees read."""
     found: dict = {}
     todo, seen = [*functions], []
     while todo:
@@ -104,12 +104,12 @@ def is_gradient(name: Any, of: Any) -> bool:
 
 
 def upstream(name: str) -> bool:
-    """Tell whether an argument of backward is by its name the gradient of an output."""
+    """Tell whether the name of an argument of backward is usual for the gradient of an output."""
     return bool(UPSTREAM.search(name)) and not VALUE.match(name)
 
 
 def gradient_paths(path: tuple, paths: Iterable[tuple]) -> list[tuple]:
-    """Return those of `paths` that may lead to the gradient of the array at `path`.
+    """Return the `paths` that may lead to the gradient of the array at `path`.
 
     The gradient lies beside its array, or under the same key in a dict or list of gradients.
     """

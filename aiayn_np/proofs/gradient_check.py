@@ -1,4 +1,4 @@
-"""The gradient check, as a tool for any layer: ours or a student's.
+"""The gradient check for any layer: ours or a student's.
 
 For a function F of inputs and parameters x, a backward computes J^T u for any u. Draw u and v at
 random, with both signs. If backward is right, then <u, J v> = <J^T u, v>. The left side needs only
@@ -7,11 +7,11 @@ the forward, the right side only the backward. One forward at a complex point gi
     F(x + i h v) = F(x) + i h J v + O(h^2),    so    J v = Im F(x + i h v) / h.
 
 Nothing is subtracted, so nothing cancels. So h can be 1e-20, and the two sides agree to 1e-12 or
-better. A central difference reaches 1e-9 to 1e-11 with the best step. It is computed too, and
-decides where the forward takes no complex numbers or is not analytic (np.var, np.abs).
+better. A central difference is computed too; with the best step it agrees to 1e-9 to 1e-11. It
+decides if the forward takes no complex numbers or is not analytic (np.var, np.abs).
 
-A gradient that differs from it by more than rounding explains is wrong, unless x is on a kink, as
-that of ReLU at 0: there the slopes from left and right differ. The check is then repeated beside x.
+A gradient is wrong if it differs from the central difference by more than rounding explains. But x
+may be on a kink, as of ReLU at 0: left and right slopes differ. Then a point beside x decides.
 """
 
 import copy
@@ -28,10 +28,10 @@ from .finding import WITHOUT, arguments, arrays_in
 
 COMPLEX_STEP = 1e-20
 COMPLEX_TOLERANCE = 1e-12  # relative to the value, or to 0.01 |u| |v|
-CONFIRMED = 1e-5  # so near to the complex step is a central difference that confirms it
+CONFIRMED = 1e-5  # a central difference this near confirms the complex step
 ROUNDED = {"f": 1e-5, "e": 1e-2}  # tolerance of a gradient that is returned in float32, float16
-TRIES = 8  # points beside a kink, since they may lie on another one; directions that show a kink
-BESIDE = 0.03  # of the largest number: how far from a kink the check is repeated
+TRIES = 8  # points beside a kink, which may be on kinks too; directions to find a kink
+BESIDE = 0.03  # distance from a kink to the next point, relative to the largest number
 ALL = "all together"  # the name of the last row
 ON_A_KINK = ", on a kink: slopes from left and right differ"
 MOVED = ", measured beside x, which is on a kink"
@@ -50,18 +50,18 @@ NOTES = {
     " derivative is wrong.\nWrite ((x - mean)**2).mean(), np.where(x < 0, -x, x) or"
     " sqrt((x**2).sum()).",
 }
-ENTRIES = 500  # examined one by one to find the worst one of a wrong tensor
+ENTRIES = 500  # entries that are examined one by one in a wrong tensor
 
 
 @dataclass(frozen=True)
 class Precision:
-    """How closely central differences see a slope, by the numbers in which forward computes.
+    """How precisely central differences measure a slope, for a forward in these floats.
 
-    unit : a number is rounded by at most this part of it, with some room
-    steps : several, because a step across the kink of a ReLU says nothing
+    unit : the largest relative rounding error of a number, with some margin
+    steps : several step sizes, because a step across the kink of a ReLU shows nothing
     tolerance : of an error relative to the value, to share |gradient|, or to floor |u| |v|
-    directions : an error of a few per cent hides in a direction in which little moves
-    length : tolerance of the gradient's length, which all directions together show best
+    directions : the number of directions; an error of a few per cent may be small in one direction
+    length : tolerance of the gradient's length, which needs all directions together
     """
 
     unit: float
@@ -83,9 +83,9 @@ HALF = Precision(5e-4, (0.05, 0.03, 0.02), 25e-3, 0.1, 0.0, 16, 5e-2, IN_FLOAT16
 class Slope:
     """A central difference along a direction.
 
-    noise : how far rounding may have moved it
-    doubt : the same, and how far the slopes from left and right differ
-    scale : errors are relative to the values, or to this number
+    noise : the largest error that rounding may have caused
+    doubt : noise plus the difference between left and right slope
+    scale : errors are relative to the values, or to this number if it is larger
     """
 
     value: float
@@ -95,24 +95,24 @@ class Slope:
     scale: float
 
     def error(self, other: float) -> float:
-        """Return the relative difference to a number; inf if one of both is nan."""
+        """Return the relative difference to a number; inf if the value or the number is nan."""
         error = abs(self.value - other) / max(abs(self.value), abs(other), self.scale)
         return error if np.isfinite(error) else np.inf
 
     def rounding(self, other: float) -> float:
-        """Return the part of the error that rounding may have made."""
+        """Return the part of the error that rounding may have caused."""
         return self.noise / max(abs(self.value), abs(other), self.scale)
 
     def supports(self, other: float, tolerance: float) -> bool:
-        """Tell whether a number is as near as this slope can tell, and that is near enough."""
+        """Tell whether error and rounding both are within the tolerance."""
         return max(self.error(other), self.rounding(other)) <= tolerance
 
     def confirms(self, other: float, tolerance: float, most: float) -> bool:
-        """Tell whether a number is near, but for rounding, of which `most` is forgiven."""
+        """Tell whether the error is within the tolerance plus rounding, but at most plus `most`."""
         return self.error(other) <= tolerance + min(self.rounding(other), most)
 
     def refutes(self, other: float, tolerance: float) -> bool:
-        """Tell whether a number is farther away than rounding explains."""
+        """Tell whether the error is larger than tolerance and rounding explain."""
         return self.doubt < np.inf and self.error(other) > tolerance + self.rounding(other)
 
 
@@ -120,7 +120,7 @@ class Slope:
 class Row:
     """The check of one tensor: analytic, <backward(u), v>, against numeric, <u, J v>.
 
-    numeric : by the complex step; by the central difference where that one is misled
+    numeric : by the complex step, or by the central difference if the complex step is misled
     """
 
     tensor: str
@@ -141,9 +141,9 @@ class Row:
 
 
 class GradientReport:
-    """A table of Rows; true when something agrees, and nothing is wrong.
+    """A table of Rows; true if at least one tensor agrees and none is wrong.
 
-    not_checked : {array of an adapted layer: why it is not checked}
+    not_checked : {array of an adapted layer: the reason why it is not checked}
     """
 
     def __init__(self, title: str, rows: list[Row], *, checked: str = "",
@@ -156,7 +156,7 @@ class GradientReport:
 
     @property
     def worst(self) -> Row:
-        """Return the row with the largest error, among the wrong ones if there are any."""
+        """Return the row with the largest error, among the wrong rows if there are any."""
         single = [row for row in self.rows if row.tensor != ALL]
         return max(single, key=lambda row: (row.wrong, np.nan_to_num(row.error, nan=np.inf)))
 
@@ -180,7 +180,7 @@ class GradientReport:
         return "\n".join([f"Gradients of {self.title}", *lines, *notes, f"{total}; {worst}{last}"])
 
 
-@np.errstate(all="ignore")  # a step may leave what a log takes
+@np.errstate(all="ignore")  # a step may leave the domain of a log
 def check_gradients(layer: Any, *inputs: Any, seed: int = 0, **options: Any) -> GradientReport:
     """Check a layer's backward against its own forward, tensor by tensor.
 
@@ -188,9 +188,9 @@ def check_gradients(layer: Any, *inputs: Any, seed: int = 0, **options: Any) -> 
     ----------
     layer : any object with ``forward(*inputs, **options) -> y, cache`` and
         ``backward(grad_y, cache)``; its Parameters are found by ``named_parameters``. Layers of
-        other habits, and those of PyTorch, go through ``as_layer``
+        another form, and layers of PyTorch, are adapted as by ``as_layer``
     inputs : arrays; float ones are checked, integer ids are only passed on
-    seed : of the random directions
+    seed : for the random directions
     options : passed to forward; an ``rng`` is copied for every call, so that dropout repeats
 
     Returns
@@ -198,16 +198,16 @@ def check_gradients(layer: Any, *inputs: Any, seed: int = 0, **options: Any) -> 
     GradientReport. It is true when the gradient of every input and parameter agrees, and when all
     of them agree together; ``print`` shows the table. `error` is the difference of analytic and
     numeric, relative to the value or to ``0.01 |u| |v|``, whichever is larger. It must be at most
-    1e-12. It must be at most 1e-7 if the central difference decides, 1e-5 for a gradient that is
-    returned in float32, and some 2e-2 for a forward in float32. Then the verdict says so. A tensor
-    is undecided if nothing can be measured. The report is false if that holds for all of them.
+    1e-12. The verdict names each exception: at most 1e-7 if the central difference decides, 1e-5
+    for a gradient that is returned in float32, some 2e-2 for a forward in float32. A tensor without
+    any measurement is undecided. If all tensors are undecided, the report is false.
 
     Raises
     ------
     TypeError when there is nothing to check: no float input and no Parameter
     ValueError when an input is nan or inf
 
-    The layer itself is left as it was: a float64 copy is checked.
+    The layer itself is not changed: a float64 copy is checked.
     """
     proof, rows = likeliest(adapted(layer, *inputs, **options), inputs, options, seed)
     known = proof.layer
@@ -228,9 +228,9 @@ def check_gradients(layer: Any, *inputs: Any, seed: int = 0, **options: Any) -> 
 
 def likeliest(layers: list, inputs: Iterable, options: dict,
               seed: int) -> tuple["Proof", list[Row]]:
-    """Return the proof, and its rows, of the first reading of a layer in which fewest are wrong.
+    """Try the readings of a layer; return (proof, rows) of the first one with fewest wrong rows.
 
-    A reading is a way to call backward, and says which inputs have no gradient: targets, say.
+    A reading is a way to call backward, with a set of inputs without a gradient, such as targets.
     """
     found = []
     for layer in layers:
@@ -246,9 +246,9 @@ def likeliest(layers: list, inputs: Iterable, options: dict,
 def checks_of(layer: Any, *inputs: Any, seed: int = 0, **options: Any) -> list[Callable[[], None]]:
     """Return one check for each tensor, for ``@pytest.mark.parametrize("check", checks_of(...))``.
 
-    Each is a function without arguments, named after its tensor. It raises AssertionError with the
-    table if the gradient is wrong, and unittest.SkipTest with the reason if the array has none, or
-    if nothing can be measured.
+    A check is a function without arguments, named after its tensor. It raises AssertionError with
+    the table if the gradient is wrong. It raises unittest.SkipTest with the reason if the array has
+    no gradient, or if nothing can be measured.
     The arguments are those of ``check_gradients``, which runs once, when the list is made.
     """
     report = check_gradients(layer, *inputs, seed=seed, **options)
@@ -270,7 +270,7 @@ def checks_of(layer: Any, *inputs: Any, seed: int = 0, **options: Any) -> list[C
 
 
 class Proof:
-    """A float64 copy of the layer; `tensors` holds its float inputs and its parameters by name."""
+    """A float64 copy of a layer; `tensors` has its float inputs and its parameters by name."""
 
     def __init__(self, layer: Any, inputs: Iterable, options: dict, seed: int,
                  fixed: Iterable[int] = ()) -> None:
@@ -295,8 +295,8 @@ class Proof:
         self.y, self.cache = self.run({})
         if np.isnan(self.y).any():
             raise ValueError("forward must give no nan, got one: log of a negative number is one")
-        # Another forward, at another point, runs before any backward. So a layer that remembers its
-        # last forward, instead of reading the cache that it is given, gets wrong gradients here.
+        # Another forward, at another point, runs before any backward. A layer that uses its last
+        # forward instead of the cache that it is given gets wrong gradients here.
         near = np.random.default_rng(seed + 1)
         self.near = {n: 0.01 * near.standard_normal(x.shape) * np.where(x, np.abs(x), 1)
                      for n, x in self.finite.items()}
@@ -309,7 +309,7 @@ class Proof:
             self.u = self.rng.standard_normal(np.shape(self.y))        # x was drawn by this seed
 
     def beside(self) -> "Proof | None":
-        """Return the same proof at a point beside this one; None where forward has no value."""
+        """Return the same proof at a point beside this one; None if forward has no value there."""
         other = copy.copy(self)
         other.tensors = {n: x + BESIDE * (np.abs(self.finite[n]).max(initial=0) or 1)
                          * self.rng.random(x.shape) for n, x in self.tensors.items()}
@@ -330,7 +330,7 @@ class Proof:
         return self.layer.forward(*arrays, **options)
 
     def decided_rows(self) -> list[Row]:
-        """Return the rows; those on a kink are measured beside it."""
+        """Return the rows; rows on a kink are measured at a point beside it."""
         rows = {row.tensor: row for row in self.rows()}
         for _ in range(TRIES):
             undecided = {name for name, row in rows.items() if not row.ok and not row.wrong}
@@ -358,12 +358,12 @@ class Proof:
         return rows
 
     def directions(self) -> dict[str, np.ndarray]:
-        """Return a random direction for each tensor; a -inf, as in a mask, is not moved."""
+        """Return a random direction for each tensor; entries of -inf, as in a mask, stay."""
         draw = self.rng.standard_normal
         return {name: draw(x.shape) * np.isfinite(x) for name, x in self.tensors.items()}
 
     def gradients(self) -> tuple[dict[str, np.ndarray], list[Row]]:
-        """Return ({tensor: gradient}, rows that say why the gradients cannot be compared)."""
+        """Return ({tensor: gradient}, rows with the reason why gradients cannot be compared)."""
         returned = self.backward()
         names = [f"input {i}" for i in self.moving]
         if len(returned) == len(self.inputs):                          # with a None for ids
@@ -384,7 +384,7 @@ class Proof:
             return found, problems
         self.backward(clear=False)
         for n, p in self.parameters.items():
-            # A sum of many terms may cancel in an entry, as in rows of E: it is not exactly double.
+            # Terms may cancel in an entry of a sum, as in rows of E: it is not exactly double.
             atol = 1e-9 * np.abs(found[n]).max(initial=0) + 1e-14 * np.linalg.norm(self.u)
             if not np.allclose(p.grad, 2 * found[n], rtol=1e-9, atol=atol):
                 problems.append(Row(n, verdict="WRONG: backward must add to grad, a second call"
@@ -404,7 +404,7 @@ class Proof:
         return list(returned) if isinstance(returned, (tuple, list)) else [returned]
 
     def row(self, name: str, gradients: dict, directions: dict) -> Row:
-        """Compare <gradient, v> with <u, J v>, along more directions where forward rounds."""
+        """Compare <gradient, v> with <u, J v>, along several directions if forward rounds."""
         exact = self.complex_step(directions)
         precision = self.precision_along(directions, exact)
         self.drawn = max(self.drawn, precision.directions)
@@ -439,7 +439,7 @@ class Proof:
         return row
 
     def narrow(self, gradients: dict, directions: dict) -> tuple[float, str]:
-        """Return the tolerance of what backward computes in few digits, and a note on it."""
+        """Return the tolerance for gradients or caches in few digits, and a note on it."""
         returned = {np.asarray(gradients[n]).dtype.char for n in directions}
         char = min((returned | self.kept) & set(ROUNDED), default="")  # "e" before "f"
         what = "gradient" if char in returned else "cache"
@@ -447,16 +447,16 @@ class Proof:
         return ROUNDED.get(char, 0.0), f", the {what} is {digits}"
 
     def precision_along(self, directions: dict, exact: float) -> Precision:
-        """Return the precision of forward along a direction; complex numbers are never narrow."""
+        """Return the precision of forward along a direction; `exact`: the complex step, or nan."""
         char = np.asarray(self.y).dtype.char
         if char not in ROUNDED and not (np.isnan(exact) and self.rounds(directions, 1e-9, DOUBLE)):
             return DOUBLE
         return HALF if char == "e" or self.rounds(directions, 1e-5, SINGLE) else SINGLE
 
     def rounds(self, directions: dict, fine: float, precision: Precision) -> bool:
-        """Tell whether a fine step moves nothing, or far too much, if compared to a coarse one.
+        """Compare steps: does a fine one change the output not at all, or far too much?
 
-        A number that is rounded to float32 is moved by a step of 1e-9 by nothing, or by 6e-8.
+        Rounded to float32, a number changes by 0 or by 6e-8 if it is moved by 1e-9.
         """
         def output(h):
             shift = {n: self.near[n] + h * v * (1 + np.abs(self.finite[n]))
@@ -473,9 +473,9 @@ class Proof:
         return any(found)
 
     def on_a_kink(self, names: Iterable[str], precision: Precision) -> bool:
-        """Tell whether the slopes of both sides differ, and no less so for a smaller step.
+        """Tell whether left and right slopes differ, and still do for a smaller step.
 
-        Those of max(0, x) do at x = 0. On a bend they differ a tenth as much after a tenth of it.
+        max(0, x) has such a kink at x = 0. On a smooth bend the difference falls with the step.
         """
         h, found = precision.steps[0], []
         for _ in range(TRIES):
@@ -486,7 +486,7 @@ class Proof:
         return any(found)
 
     def slopes(self, gradients: dict, directions: dict, precision: Precision) -> Iterator[Slope]:
-        """Yield central differences: of steps as long as 1, and as the largest and smallest x."""
+        """Yield central differences; steps are relative to 1, the largest and the smallest x."""
         norm, names = np.linalg.norm, list(directions)
         sizes = np.concatenate([np.abs(self.finite[n]).ravel() for n in names])
         largest, smallest = sizes.max(initial=0), sizes[sizes > 0].min(initial=1)
@@ -503,7 +503,7 @@ class Proof:
                 yield Slope(value, noise, doubt if np.isfinite(value) else np.inf, h, scale)
 
     def complex_step(self, directions: dict) -> float:
-        """Return <u, Im F(x + i h v) / h>, or nan where the forward takes no complex numbers."""
+        """Return <u, Im F(x + i h v) / h>, or nan if the forward takes no complex numbers."""
         shift = {n: 1j * COMPLEX_STEP * v for n, v in directions.items()}
         try:
             with warnings.catch_warnings():
@@ -514,9 +514,9 @@ class Proof:
         return float(np.sum(self.u * np.imag(y)) / COMPLEX_STEP)
 
     def slope(self, directions: dict, h: float) -> tuple[float, float]:
-        """Return <u, (F(x + h v) - F(x - h v)) / 2h>, and how far the slopes of both sides differ.
+        """Return <u, (F(x + h v) - F(x - h v)) / 2h>, and the difference of left and right slope.
 
-        An output of -inf, as behind a mask, does not move.
+        An output of -inf, as after a mask, counts as constant.
         """
         up, down = (np.asarray(self.run({n: side * v for n, v in directions.items()})[0], float)
                     for side in (h, -h))
@@ -526,7 +526,7 @@ class Proof:
         return np.sum(self.u * change) / (2 * h), np.sum(np.abs(self.u * bend), where=moves) / h
 
     def worst_entry(self, row: Row, gradient: np.ndarray) -> str:
-        """Name the entry of a wrong gradient that is farthest from what the forward says."""
+        """Name the entry of a wrong gradient that differs most from the numeric slope."""
         x = self.tensors[row.tensor]
 
         def sides(entries):
@@ -549,7 +549,7 @@ class Proof:
 
 def decided(name: str, analytic: float, exact: float, slopes: list[Slope], precision: Precision,
             rounded: float) -> Row:
-    """Return the row of one direction; a central difference must confirm the complex step."""
+    """Decide the row of one direction; a central difference must confirm the complex step."""
     best = min(slopes, key=lambda slope: slope.doubt)
     limit = max(precision.tolerance, rounded)
     confirmed = any(s.confirms(exact, CONFIRMED, 1e-2) for s in slopes)

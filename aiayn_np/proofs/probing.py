@@ -1,8 +1,8 @@
-"""Helpers of the assertions in properties.py: they call a model that is not ours, and compare.
-Also `randomise`, which every gradient check uses.
+"""Helpers of the assertions in properties.py: they call a model of any code, and compare results.
+The helper `randomise` is for every gradient check.
 
-A model that lacks something for the check raises TypeError or ValueError here. A wrong result
-raises AssertionError.
+A model that cannot be checked raises TypeError or ValueError here. A wrong result raises
+AssertionError.
 """
 
 from typing import TypeVar
@@ -15,13 +15,13 @@ from .finding import arguments
 
 M = TypeVar("M", bound=Module)
 
-TOLERANCE = {"d": 1e-12, "f": 1e-5}  # of the largest number, by dtype: float64, float32
+TOLERANCE = {"d": 1e-12, "f": 1e-5}  # relative to the largest number, by dtype: float64, float32
 
 
 def randomise(layer: M, rng: np.random.Generator | int = 0) -> M:
-    """Give the vectors (gamma, beta) and biases of a layer random numbers; return the layer.
+    """Give the vectors (gamma, beta) and biases of a layer random values; return the layer.
 
-    They start as ones and zeros. In this special case a wrong formula may give right numbers.
+    They start as ones and zeros. For these values a wrong formula may give right results.
     rng : a Generator or a seed
     """
     rng = np.random.default_rng(rng)
@@ -42,7 +42,7 @@ def input_names(layer, *choices):
 
 
 def find(node, name, default=None):
-    """Return an attribute of a model, or of the first layer inside it that has one."""
+    """Return attribute `name` of a model, or of the first layer inside that has it."""
     nodes: list = [node]
     seen: list = []
     while nodes:
@@ -57,13 +57,13 @@ def find(node, name, default=None):
 
 
 def dtype_of(layer):
-    """Return the dtype of a layer's first Parameter; float64 for a layer without."""
+    """Return the dtype of a layer's first Parameter; float64 for a layer without Parameters."""
     parameters = layer.named_parameters() if hasattr(layer, "named_parameters") else ()
     return next((p.value.dtype for _, p in parameters), np.dtype(float))
 
 
 def vocabulary(model):
-    """(ids of real tokens, pad or None, vocab_size) of a model."""
+    """Return (ids of real tokens, pad or None, vocab_size) of a model."""
     vocab_size, pad = find(model, "vocab_size"), getattr(model, "pad", None)
     if not is_integer(vocab_size):
         raise TypeError(f"the model must have vocab_size, an integer, got {vocab_size!r}")
@@ -85,7 +85,7 @@ def output(layer, *arrays, **options):
 
 
 def steady_output(layer, *arrays):
-    """Return the y of two forwards with the same input; they must not differ."""
+    """Return the y of two forwards with the same input; check that they are equal."""
     y, again = output(layer, *arrays), output(layer, *arrays)
     if not np.array_equal(y, again):
         raise ValueError("forward must repeat itself, got two results from one input: is there"
@@ -110,7 +110,7 @@ def must_agree(got, want, what, row=0):
 
 
 def matrices(mha):
-    """Return ({"Q": W, ...}, {"Q": b, ...}, h) of a multi-head attention; no bias is zeros."""
+    """Return ({"Q": W, ...}, {"Q": b, ...}, h) of a multi-head attention; zeros for no bias."""
     W, b, h = {}, {}, mha.h
     for name in "QKVO":
         linear = getattr(mha, f"linear_{name}")

@@ -1,16 +1,16 @@
-"""Properties that a Transformer must have, as assertions for any model: ours or a student's.
+"""Properties that every right Transformer has, as assertions for any model: ours or a student's.
 
 A gradient check cannot see a wrong forward: a mask that leaks or a lost 1/sqrt(d_k) has gradients
-too. But some numbers must *not* change, and one can check that without knowing the right numbers.
+too. But some numbers must *not* change, and one can check this without knowing the right numbers.
 Earlier logits must not change when a later token changes. No output at a real position must change
 when padding is added.
 
 The model needs a `forward` that returns (y, cache), and the attributes that each function names.
 
-An assertion raises AssertionError if the property is lost, and says where, by how much and what was
-changed. It raises TypeError or ValueError for what it cannot check, such as a forward that draws at
-random. Except for causality, which is exact, it returns the largest change found, relative to the
-largest output: at most 1e-12 (float32: 1e-5).
+If a property does not hold, an assertion raises AssertionError with the place, the size and the
+change. It raises TypeError or ValueError for a model that it cannot check, such as a forward that
+draws at random. It returns the largest change found, relative to the largest output: at most 1e-12
+(float32: 1e-5). Only causality, which is exact, returns nothing.
 """
 
 import copy
@@ -34,7 +34,7 @@ EXTRA = 3  # tokens of padding that are appended
 
 
 def assert_causal(model: Any, *, length: int = 6, seed: int = 0) -> None:
-    """Assert that no logit depends on a later target token: exactly, to the last bit.
+    """Assert that no logit depends on a later target token, exactly to the last bit.
 
     Each target token is changed in turn, and the logits before it must stay the same.
 
@@ -43,7 +43,7 @@ def assert_causal(model: Any, *, length: int = 6, seed: int = 0) -> None:
     model : ``forward(src, tgt)`` or ``forward(ids)`` gives logits (B, T, vocab_size), cache;
         ``vocab_size``, and ``pad``, ``max_len`` if it has them
     length : target tokens T, at most the model's ``max_len``
-    seed : of the tokens
+    seed : for the tokens
 
     It also raises AssertionError if no token changes anything.
     """
@@ -52,7 +52,7 @@ def assert_causal(model: Any, *, length: int = 6, seed: int = 0) -> None:
     T = min(length, find(model, "max_len", length))
     *src, tgt = rng.choice(real, (len(inputs), 2, T))
     before = steady_output(model, *src, tgt)
-    changes = np.zeros((T, T))                                         # [s, t]: of logits t by s
+    changes = np.zeros((T, T))                               # [s, t]: change of logits t by token s
     for s in range(T):
         other = tgt.copy()
         other[:, s] = [rng.choice(real[real != token]) for token in tgt[:, s]]
@@ -72,16 +72,16 @@ def assert_causal(model: Any, *, length: int = 6, seed: int = 0) -> None:
 def assert_padding_invariant(model: Any, *, length: int = 5, seed: int = 0) -> float:
     """Assert that padding and the other rows of a batch change nothing at real positions.
 
-    Three things are tried. Padding is added behind source and target. Each row is computed alone
-    and in a padded batch of different lengths. And where the model has Parameters, the padding
-    token gets another embedding, with padding between real tokens too. The last one finds a
+    There are three experiments. Padding is added behind source and target. Each row is computed
+    alone and in a padded batch of different lengths. If the model has Parameters, the padding token
+    gets another embedding, also with padding between real tokens. The last experiment finds a
     missing mask on the targets, because the causal mask would hide padding at the end.
 
     Parameters
     ----------
     model : ``forward(src, tgt)`` or ``forward(ids)`` gives (B, T, ...) or (B, ...), cache;
         ``vocab_size`` >= 4, ``pad``, and ``max_len`` and ``named_parameters()`` if it has them
-    length : real tokens in the longest row      seed : of the tokens
+    length : real tokens in the longest row      seed : for the tokens
     """
     inputs = input_names(model, ("ids",), ("src", "tgt"))
     rng, (real, pad, vocab_size) = np.random.default_rng(seed), vocabulary(model)
@@ -89,7 +89,7 @@ def assert_padding_invariant(model: Any, *, length: int = 5, seed: int = 0) -> f
     if T < 3 or pad is None or len(real) < 3:
         raise ValueError(f"length must be at least 3, max_len {3 + EXTRA}, and pad one of at least"
                          f" 4 tokens, got length {T}, pad={pad}, vocab_size={vocab_size}")
-    ids = list(rng.choice(real[:-1], (len(inputs), 3, T)))             # the last one stays unused
+    ids = list(rng.choice(real[:-1], (len(inputs), 3, T)))             # the last id stays unused
     want = steady_output(model, *ids)
     found = [*rows_alone(model, ids, pad)]
     for i, name in enumerate(inputs):
@@ -105,7 +105,7 @@ def assert_padding_invariant(model: Any, *, length: int = 5, seed: int = 0) -> f
 
 
 def rows_alone(model, ids, pad):
-    """Yield the change of each row between a batch of its own and a padded batch."""
+    """Yield the difference of each row between a batch of its own and a padded batch."""
     T = ids[0].shape[1]
     lengths = [[T, T - 1, 2], [2, T, T - 1]][: len(ids)]
     batch = [np.where(np.arange(T) < np.array(n)[:, None], x, pad) for x, n in zip(ids, lengths)]
@@ -150,15 +150,15 @@ def padding_embedded(model, ids, unused, name, rng):
 
 def assert_permutation_equivariant(encoder: Any, *, d_model: int | None = None, length: int = 5,
                                    seed: int = 0) -> float:
-    """Assert that an encoder without positions only permutes its output when its input is permuted.
+    """Assert that an encoder without positions permutes its output as its input is permuted.
 
     Parameters
     ----------
     encoder : ``forward(x)`` gives y, cache, both arrays (B, T, d_model)
     d_model : width of x, by default the attribute ``d_model`` of the encoder or of a layer in it
-    length : positions T      seed : of x and of the orders
+    length : positions T      seed : for x and the permutations
 
-    The assertion fails, as it must, for relative positions, restricted attention or a causal mask.
+    For relative positions, restricted attention or a causal mask it fails, as it must.
     """
     input_names(encoder, ("x",))
     rng = np.random.default_rng(seed)
@@ -176,14 +176,14 @@ def assert_permutation_equivariant(encoder: Any, *, d_model: int | None = None, 
 def assert_heads_equal_loop(mha: Any, *, seed: int = 0) -> float:
     """Assert that multi-head attention equals Eq. (1) for one head after another.
 
-    It is tried without a mask, with a mask (T_q, T_k), and with a mask of keys, (B, 1, 1, T_k).
+    The experiments have no mask, a mask (T_q, T_k), and a mask of keys (B, 1, 1, T_k).
 
     Parameters
     ----------
     mha : ``forward(x_Q, x_K, x_V, *, allowed)`` gives y, cache; ``h``, and ``linear_Q``,
         ``linear_K``, ``linear_V``, ``linear_O`` with ``W`` (d_in, d_out) and ``b`` or None: head i
         has the i-th of h equal groups of columns of W (of rows, for ``linear_O``)
-    seed : of inputs and masks
+    seed : for the inputs and masks
 
     The AssertionError names the wrong scale, if that explains the difference.
     """
