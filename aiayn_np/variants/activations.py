@@ -22,7 +22,7 @@ def fit_erf(degree=20):
     nodes = np.cos(math.pi * (np.arange(degree + 1) + 0.5) / (degree + 1))
     z = [MIDDLE * (1 + t) / (1 - t) for t in (low + (high - low) * (nodes + 1) / 2)]
     values = [(1 + 2 * x) * math.exp(x * x) * math.erfc(x) for x in z]
-    return chebyshev.chebfit(nodes, values, degree).tolist()
+    return chebyshev.chebfit(nodes, values, degree)
 
 
 ERF = fit_erf()
@@ -38,17 +38,8 @@ def erf(x):
     t = (z - MIDDLE) / (z + MIDDLE)                                    # -1 ... 0.23
     high = (FAR - MIDDLE) / (FAR + MIDDLE)
     t = (2 * t + (1 - high)) / (1 + high)                              # -1 ... 1
-    one_minus = np.exp(-z * z) / (1 + 2 * z) * clenshaw(t, ERF)
+    one_minus = np.exp(-z * z) / (1 + 2 * z) * chebyshev.chebval(t, ERF.astype(x.dtype))
     return np.where(x.real < 0, one_minus - 1, 1 - one_minus)
-
-
-def clenshaw(t, coefficients):
-    """Return the sum of c_k T_k(t) with the Chebyshev polynomials T_k."""
-    two_t = 2 * t
-    b_1 = b_2 = np.zeros_like(t)
-    for c in reversed(coefficients[1:]):
-        b_1, b_2 = two_t * b_1 - b_2 + c, b_1
-    return t * b_1 - b_2 + coefficients[0]
 
 
 class GELU(Module):
