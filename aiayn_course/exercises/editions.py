@@ -1,6 +1,6 @@
 """Make the student edition of a lesson: no outputs, folded results, links to its exercises.
 
-A notebook is the dict that its JSON holds, so no package for notebooks is needed.
+A notebook is a dict, its JSON, so no package for notebooks is needed.
 `aiayn-np lessons DIR` writes this edition. The lessons in `notebooks/` are the teacher edition.
 """
 
@@ -10,24 +10,24 @@ import re
 from .exercise import EXERCISES, Exercise
 
 FOLD = "<details><summary>{}</summary>\n\n{}\n\n</details>"
-WORDS = {  # how a prediction begins, what unfolds its answer, a heading, what a link begins with
+WORDS = {  # begin of a prediction, summary of its answer, heading, begin of a link
     "en": ("**Predict.**", "After you have run it: what it shows", "Exercises", "Exercise"),
     "zh": ("**预测：**", "运行之后再看：它说明了什么", "练习", "练习"),
 }
 NEXT = re.compile(r"picture|drawing|next cell|plot\b|下图|这幅图|下一个单元格|图中|<details>"
                   r"|Figure 1|图 1|^(?:Now|Then|Take|Look|Check|The experiment)\b"
                   r"|^(?:现在|然后|下面|再来|实验|\$\$)"
-                  r"|^[^.。]*[?？]|[^.。!！)）*]$")  # also a question, and what is not whole
-ENDS = re.compile(r"[.!)*](?=\s|$)|[。！）]")  # of a sentence
-LIVE, CHECK = "docs/live/", 'print("all true")'  # what a text that asks opens; how a check ends
+                  r"|^[^.。]*[?？]|[^.。!！)）*]$")  # also a question, or an unfinished sentence
+ENDS = re.compile(r"[.!)*](?=\s|$)|[。！）]")  # the end of a sentence
+LIVE, CHECK = "docs/live/", 'print("all true")'  # what a text opens; the end of a check
 
 
 def student_edition(notebook: dict, number: int, language: str = "en") -> dict:
-    """Return a lesson's notebook as a student gets it, without what slides and votes need.
+    """Return the student edition of a lesson's notebook, without data for slides and votes.
 
     Parameters
     ----------
-    notebook : dict, as `json.load` gives it; it is not changed
+    notebook : dict, as returned by `json.load`; it is not changed
     number : int, the lesson's number
     language : "en" or "zh", the language of the notebook's text
     """
@@ -49,17 +49,17 @@ def student_edition(notebook: dict, number: int, language: str = "en") -> dict:
 
 
 def links_to(exercises, heading, begins):
-    """Return a list with the cell that links to exercises, or [] if there are none."""
+    """Return a list with one cell, which links to the exercises, or [] if there are none."""
     links = [f"- [{begins} {e.number} · {e.title}](exercises/{e.stem}.ipynb)" for e in exercises]
     text = "\n".join([f"## {heading}", "", *links])
     return [dict(cell_type="markdown", id="exercises", metadata={}, source=text)] * bool(links)
 
 
 def folded(source: str, shows: str, asked: bool) -> str:
-    """Fold the first paragraph of a text, which says what was measured; not a heading, a question,
-    a sentence that a formula ends, or what is said of the next picture or asked to do next.
+    """Fold the first paragraph of a text, which tells the result. Headings, questions, and
+    sentences that lead to the next cell are not folded.
 
-    asked : whether a prediction stands before it: then its whole sentences are folded in any case
+    asked : whether a prediction stands before the text; its full sentences are then folded anyway
     """
     first, *rest = source.split("\n\n")
     if first.startswith(("## ", "> ")) or (NEXT.search(first) and not asked):
@@ -70,7 +70,7 @@ def folded(source: str, shows: str, asked: bool) -> str:
 
 
 def asks(source: str, language: str = "en") -> bool:
-    """Tell whether a cell of text ends with a prediction."""
+    """Tell whether a text cell ends with a prediction."""
     return WORDS[language][0] in source.split("## ")[-1]
 
 

@@ -16,16 +16,16 @@ STAYS = "A length of 1 is a length like all others: its axis stays where it is."
 class Case:
     """One call of the student's object and of the right one.
 
-    what : what is special about the case, in a few words
-    layer : a right layer; the student's gets its sizes, and both get new parameters. None for a
-        function, and for a layer without sizes
-    inputs : the arrays by which we differentiate
+    what : the special feature of the case, in a few words
+    layer : a right layer. The student's layer gets its sizes, and both get new parameters. None for
+        a function, and for a layer without sizes
+    inputs : the arrays that get a gradient
     options : keyword arguments of forward
-    sizes : names of numbers, {"d_k": 4}; a wrong result may be off by one of them, or by its root
-    special : whether the case is tried only after all ordinary ones are right
+    sizes : names of numbers, {"d_k": 4}; a wrong result may be off by such a factor, or by its root
+    special : whether the case runs only after all ordinary cases are right
     why : a teacher's sentence for an answer that is wrong in this case alone
-    scale : of the parameters and of the gradient that backward receives; if there are no
-        parameters, of the inputs
+    scale : of the parameters and of the gradient for backward; if there are no parameters, of the
+        inputs
     """
 
     what: str
@@ -44,7 +44,7 @@ class Exercise:
 
     objects : the classes and functions that the student writes
     lesson : the notebook lesson that explains the exercise
-    minutes : how long the whole exercise takes
+    minutes : the time for the whole exercise
     """
 
     number: int
@@ -63,21 +63,21 @@ class Exercise:
 
 
 class Subject:
-    """One class or function that a student writes, with all that its check needs.
+    """One class or function that a student writes, with everything that its check needs.
 
-    reference : the right one
+    reference : the right class or function
     kind : "layer" or "function"
     cases : a function that returns the Cases, given an rng
-    run : for a function, run(function, case) -> {name: array}: the results that are compared
-    formulas : {stage: Formula}, the right formulas. They are changed piece by piece to explain an
-        answer. "forward" is f(layer, *inputs, **options) -> y. "backward" is f(layer, grad_y,
-        *inputs, **options) -> {tensor: gradient}, or f(layer, grad_y, *inputs, cache) with the
-        cache of the reference; it adds the gradients of parameters. "function" computes what the
-        reference does.
-    methods : {name: (arguments, options)} of other methods, which are called by themselves
-    made_like : made_like(cls, ours) makes a layer of a class with the sizes of ours
-    balanced : whether what is large gets small inputs: with large ones, too, a softmax would hold
-        0 and 1 alone
+    run : for a function, run(function, case) -> {name: array}, the results to compare
+    formulas : {stage: Formula}, the right formulas. The check changes them piece by piece to
+        explain an answer. "forward" is f(layer, *inputs, **options) -> y. "backward" is f(layer,
+        grad_y, *inputs, **options) -> {tensor: gradient}, or f(layer, grad_y, *inputs, cache) with
+        the reference's cache; it adds the gradients of parameters. "function" computes the same as
+        the reference.
+    methods : {name: (arguments, options)} of other methods, which are called directly
+    made_like : made_like(cls, ours) makes a layer of class `cls` with the sizes of `ours`
+    balanced : whether cases with large parameters get small inputs; otherwise a softmax would have
+        only weights of 0 and 1
     """
 
     def __init__(self, exercise, reference, kind, hints, run=None):
@@ -93,7 +93,7 @@ class Subject:
         SUBJECTS[self.name] = self
 
     def derivation(self, stage):
-        """Return the texts that derive a stage; the first one says what to do."""
+        """Return the texts that derive a stage; the first text says the task."""
         if stage == "function":
             return self.hints
         return self.hints[:1] if stage == "forward" else self.hints[1:]
@@ -111,7 +111,7 @@ class Subject:
         return register
 
 
-EXERCISES: dict[str, Exercise] = {}  # by name, in their order; the files in topics/ fill it
+EXERCISES: dict[str, Exercise] = {}  # by name, in order; the files in topics/ fill it
 SUBJECTS: dict[str, Subject] = {}  # by the name of the class or function
 
 

@@ -7,8 +7,8 @@
     ...     say("{subject} returns nothing.", subject="causal")
     'causal 什么也没有返回。'
 
-The English text is the key of the Chinese one. Each inserted value has a name, so that a language
-has its own order of words. A text that the catalogue does not have stays English.
+The English text is the key of the Chinese text. Each inserted value has a name, because languages
+differ in their order of words. A text that is missing in the catalogue stays English.
 """
 
 import contextlib
@@ -24,10 +24,10 @@ from typing import Any
 LANGUAGES = "en", "zh"
 CATALOGUE = Path(__file__).with_name("chinese.json")  # {English: Chinese}
 FIELD = re.compile(r"\{(\w+)\}")
-FULL = r"[\u3001-\u3011\uff01-\uff1f\u201c\u201d]"  # punctuation that brings its own space
+FULL = r"[\u3001-\u3011\uff01-\uff1f\u201c\u201d]"  # punctuation that needs no space beside it
 WIDE = rf"(?:{FULL}|[\u4e00-\u9fff])"
 NEEDLESS = re.compile(rf" +(?={FULL})|(?<={FULL}) +|(?<={WIDE}) +(?={WIDE})")
-# Names of mistakes and of tensors that are made from a pattern.
+# Names of mistakes and of tensors that follow a pattern.
 PATTERNS = (
     "{function} left out", "{other} instead of {function}",
     "{option} not passed on", "{option} changes it", "{name} is fixed",
@@ -50,7 +50,7 @@ def of_the_system():
 
 @contextlib.contextmanager
 def speaking(name: str | None) -> Iterator[None]:
-    """Speak a language within a `with` block, in this thread alone. None changes nothing.
+    """Use a language in a `with` block, in this thread alone. None changes nothing.
 
     Raises
     ------
@@ -82,7 +82,7 @@ def say(text: str, **values: Any) -> str:
 
 
 def say_name(text: str) -> str:
-    """Translate the name of a mistake or tensor as `say` does, also if a pattern made the name."""
+    """Translate the name of a mistake or tensor as `say` does, also if it follows a pattern."""
     if spoken() == "en" or text in catalogue():
         return say(text)
     for pattern in PATTERNS:

@@ -1,4 +1,4 @@
-"""Train the Transformer with a student's parts in it, beside the same model with ours."""
+"""Train the Transformer with a student's parts, beside the same model with our parts."""
 
 import copy
 import sys
@@ -35,7 +35,7 @@ class TrainingReport:
     losses : (steps, 2): yours, ours
     first : the first step and tensor that differ, if any
     exact : shares of test sequences decoded exactly at the end: yours, ours
-    language : that of the report
+    language : the language of the report
     """
 
     parts: list[str]
@@ -74,7 +74,7 @@ class TrainingReport:
 
 
 class Side:
-    """A model, its loss, its optimizer and its schedule, with some parts exchanged."""
+    """A model, its loss, its optimizer and its schedule, some of them the student's."""
 
     def __init__(self, model, students):
         self.students = {subject_of(s).reference: s for s in students}
@@ -86,7 +86,7 @@ class Side:
         self.decode = self.students.get(greedy_decode, partial(greedy_decode, keep=False))
 
     def planted(self):
-        """Put the student's functions in place of the package's within a `with` block."""
+        """Put the student's functions in place of the package's in a `with` block."""
         stack = ExitStack()
         for reference, student in self.students.items():
             if not isinstance(reference, type):
@@ -95,7 +95,7 @@ class Side:
         return stack
 
     def step(self, batch, step):
-        """Do one training step, and return {tensor: array} of all that it computed."""
+        """Do one training step, and return {tensor: array} of everything that it computed."""
         src, tgt_in, tgt_out = batch
         with blas_threads(), self.planted():
             self.model.zero_grad()
@@ -121,7 +121,7 @@ class Side:
 
 
 def exchanged(layer, students):
-    """Replace a layer and its parts by the student's, where the student wrote the class."""
+    """Replace a layer and its parts by the student's layers, if the student wrote their classes."""
     student = students.get(type(layer))
     if student is not None:
         ours, layer = layer, call(f"{type(layer).__name__}.__init__",
@@ -141,25 +141,25 @@ def train_with(*students: type | Callable, steps: int = 100, seed: int = 0,
                language: str | None = None) -> TrainingReport:
     """Train on the copy task with the students' layers and functions in place of ours.
 
-    Two models start from the same parameters and see the same batches. One is the library's. The
-    other has the given layers, functions, loss and optimizer in place of ours. After an equal step
-    our model takes over the parameters of the other, so that rounding does not pile up.
+    Two models start from the same parameters and see the same batches. One model is the library's.
+    The other has the given layers, functions, loss and optimizer in place of ours. After an equal
+    step our model takes over the other's parameters, so that rounding errors do not accumulate.
 
     Parameters
     ----------
     students : classes and functions of the exercises, as for ``check``
     steps : number of training steps
     seed : for parameters and batches
-    language : "en" or "zh", for the report; None: as AIAYN_LANG or the locale says
+    language : "en" or "zh", for the report; None: from AIAYN_LANG or the locale
 
     Returns
     -------
-    TrainingReport, true if both stay equal. Otherwise it names the first step and tensor that
-    differ, where training stops, or the error in the student's code.
+    TrainingReport, true if both stay equal. Otherwise training stops, and the report names the
+    first step and tensor that differ, or the error in the student's code.
 
     Raises
     ------
-    ValueError if no class or function is given, or there is no such language
+    ValueError without a class or function, or for an unknown language
     """
     with speaking(language):
         if not students:
@@ -189,7 +189,7 @@ def train_with(*students: type | Callable, steps: int = 100, seed: int = 0,
 
 
 def must_be_equal(step, yours, ours):
-    """Raise a Stop for the first tensor that differs, in the order in which a step makes them."""
+    """Raise a Stop for the first tensor that differs; they come in their order in a step."""
     for name, want in ours.items():
         got, size = yours[name], max(float(np.abs(want).max()), 1e-3)
         error = np.inf if got.shape != want.shape else float(np.abs(got - want).max()) / size

@@ -1,7 +1,7 @@
 """Grade a folder of answers, with a row for each file and exercise.
 
-`submissions` reads all files before the first one runs. `sandbox` runs each in a process of its
-own, and `checking.answer` is what that process does.
+`submissions` reads all files before the first one runs. `sandbox` runs each file in a process of
+its own, and this process runs `checking.answer`.
 """
 
 import base64
@@ -20,13 +20,13 @@ from .submissions import Submission
 class Grade:
     """The grade of one file as an answer to one exercise.
 
-    points, of : how many of the exercise's classes and functions are right, of how many; a class
-        whose forward alone is right counts one half
-    diagnosis : that of `check`, or: missing, not readable, syntax error, too slow, memory, exits,
-        check changed, not run
-    message : what happened, in one line
-    seconds : how long the check took, start of Python included
-    seed : for the random numbers on which all answers of the run were tried
+    points, of : the number of the exercise's classes and functions that are right, and of all; a
+        class with only a right forward counts one half
+    diagnosis : the diagnosis of `check`, or: missing, not readable, syntax error, too slow, memory,
+        exits, check changed, not run
+    message : one line about the result
+    seconds : the duration of the check, start of Python included
+    seed : the seed of the random numbers, the same for all answers of the run
     """
 
     student: str
@@ -49,8 +49,8 @@ def grade(handed_in: list[Submission], *, timeout: float = 60, memory: int = 102
     """Grade Submissions one after the other, and yield a Grade for each.
 
     timeout, memory : seconds and MB of address space for each file; only Linux limits memory
-    seed : for the random numbers on which all answers are tried; None: one is drawn for the run
-    language : "en" or "zh", for the messages; None: as AIAYN_LANG or the locale says
+    seed : the seed of the random numbers for all answers; None: a new one for this run
+    language : "en" or "zh", for the messages; None: from AIAYN_LANG or the locale
     """
     seed = secrets.randbelow(2**31) if seed is None else seed
     for submission in handed_in:
@@ -81,9 +81,9 @@ def graded(submission, timeout, memory, seed):
 
 
 def verdict(said, output, code, secret, of, timeout):
-    """Return (points, diagnosis, message) of how a process ended.
+    """Return (points, diagnosis, message) of a process that has ended.
 
-    What it said counts if it begins with the secret, and gives points that there are.
+    Its output `said` counts if it begins with the secret and has a possible number of points.
     """
     given, diagnosis, points, message = [*said.split("\0", 3), "", "", "", ""][:4]
     possible = {f"{n / 2:g}": n / 2 for n in range(2 * of + 1)}

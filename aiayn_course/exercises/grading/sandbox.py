@@ -1,8 +1,8 @@
 """Run one student's file in a process of its own, with limited time, memory and output.
 
-This keeps mistakes from doing harm: an endless loop, a full memory, a flood of text. It is no wall:
-the process is the same user, and may read what that user may read. Files from people you do not
-trust belong into a container or a virtual machine.
+This keeps mistakes from doing harm: an endless loop, a full memory, a flood of text. It does not
+stop an attack: the process has the user's rights, and may read the user's files. Files from people
+whom you do not trust belong into a container or a virtual machine.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 MEMORY_IS_LIMITED = sys.platform.startswith("linux")  # elsewhere the system ignores the limit
-OUTPUT = 10_000  # bytes of the verdict, and of what a file prints, that are read
+OUTPUT = 10_000  # bytes that are read, of the verdict and of the output
 ROOTS = [str(Path(__file__).parents[3]), str(Path(np.__file__).parents[1])]
 START = f"""import json, sys
 sys.path += [root for root in {ROOTS} if root not in sys.path]
@@ -31,8 +31,8 @@ def run_alone(job, *, timeout, memory):
     """Run `aiayn_course.exercises.checking.answer` on a job, and wait for it.
 
     `timeout` is in seconds, `memory` in MB of address space. Returns (verdict, output, code,
-    seconds): the beginnings of the verdict and of what was printed, the exit code or None if it was
-    stopped at the time limit, and the time that it took. Its process group has then ended.
+    seconds): the beginnings of verdict and output, the exit code or None after a timeout, and the
+    duration. The process group has then ended.
     """
     job = json.dumps(job | dict(timeout=timeout, memory=memory)).encode()
     with tempfile.TemporaryFile() as verdict, tempfile.TemporaryFile() as output, \
@@ -50,7 +50,7 @@ def run_alone(job, *, timeout, memory):
 
 
 def start(home, verdict, output):
-    """Start the process, in an empty folder, with hardly any environment and its own group."""
+    """Start the process in an empty folder, with a minimal environment and a group of its own."""
     threads = {f"{name}_NUM_THREADS": "1" for name in ("OPENBLAS", "OMP", "MKL")}
     kept = {name: os.environ[name] for name in ("SYSTEMROOT",) if name in os.environ}
     return subprocess.Popen(

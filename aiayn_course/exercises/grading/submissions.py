@@ -1,4 +1,4 @@
-"""Find out which file in a folder is whose answer to which exercise."""
+"""Find the student and the exercise of each file in a folder."""
 
 import re
 from pathlib import Path
@@ -7,13 +7,13 @@ from typing import NamedTuple
 from ..exercise import EXERCISES
 from ..language import say
 
-LARGEST = 5_000_000  # bytes of a file that is looked at
+LARGEST = 5_000_000  # bytes; larger files are not read
 STEMS = {e.stem: e.name for e in EXERCISES.values()}
 NAMED = re.compile(rf"(?P<student>.*?)[ _-]*(?P<stem>{'|'.join(STEMS)})(?![a-z])", re.IGNORECASE)
 
 
 class Submission(NamedTuple):
-    """A file as it was when the folder was read; `problem` tells why it could not be, or is ""."""
+    """A file as it was when the folder was read; `problem` is "" or says why it was not read."""
 
     student: str
     exercise: str
@@ -26,11 +26,11 @@ class Submission(NamedTuple):
 def submissions(folder: Path, only: str | None = None) -> "list[Submission]":
     """Read all files of a folder that are scripts or notebooks, and return their Submissions.
 
-    The student is the first folder in a file's path, or what stands before the exercise in the name
-    of a file in `folder` itself, as in anna_01_softmax.py, or else the name of `folder`. With
-    `only`, the name of an exercise, those of others are left out, and a file that is named after
-    none is taken for it. `find_the_bug` is not graded, nor are lessons, which stand beside a folder
-    `exercises`.
+    The student is the first folder in a file's path. For a file in `folder` itself, the student is
+    the part of the name before the exercise, as in anna_01_softmax.py, or else the name of
+    `folder`. `only` is the name of an exercise: files of others are left out, and a file whose name
+    has no exercise counts for it. `find_the_bug` is not graded. Lessons are not graded either: they
+    stand beside a folder `exercises`.
     """
     found = []
     for path in files_in(folder):
@@ -45,7 +45,7 @@ def submissions(folder: Path, only: str | None = None) -> "list[Submission]":
 
 
 def files_in(folder):
-    """Return the paths of scripts, notebooks and links below a folder; hidden ones are left out."""
+    """Return the paths of scripts, notebooks and links below a folder, without hidden ones."""
     found, folders = [], [folder]
     while folders:
         try:
@@ -60,7 +60,7 @@ def files_in(folder):
 
 
 def read(path):
-    """Return (bytes, problem) of a file; problem is "" or tells why the file is not read."""
+    """Return (bytes, problem) of a file; problem is "" or says why the file is not read."""
     if path.is_symlink() or not path.is_file():
         return b"", say("it is a link, a folder or a device, and no file")
     try:

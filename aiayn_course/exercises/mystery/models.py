@@ -33,12 +33,12 @@ from ...lab.zoo import BUGS
 from ..language import say, speaking
 from .spoiled import spoil, spoiled, spoiled_class
 
-TASK = CopyTask(symbols=6, max_length=5)  # what the models are made for
+TASK = CopyTask(symbols=6, max_length=5)  # the task for which the models are made
 SIZES = dict(N=2, d_model=12, d_ff=20, h=3, max_len=16)
-P_DROP = 0.1  # on sub-layers, and on attention weights too
+P_DROP = 0.1  # on sublayers, and on attention weights too
 
 EXAMPLE, HEALTHY = 11, 0
-TOOLS = {  # by number in the zoo: a tool that shows it, and on what
+TOOLS = {  # by number in the zoo: a tool that shows the bug, and its use
     HEALTHY: "All tools of the table: what passes says as much as what fails",
     3: "check_gradients on single layers, after randomise",
     8: "check_gradients on the whole model, then on its halves",
@@ -54,11 +54,11 @@ TOOLS = {  # by number in the zoo: a tool that shows it, and on what
     29: "numbers by hand: what the very first step must be, for every parameter",
     32: "check_gradients on the loss; read the place of the worst entry",
 }
-DECOYS = 1, 5, 7, 10, 16, 22, 24, 30  # wrong answers: bugs of the zoo that no model here has
+DECOYS = 1, 5, 7, 10, 16, 22, 24, 30  # wrong answers: bugs of the zoo, but of no model here
 
 
 class Statements(collections.UserDict):
-    """A dict {letter: what may be wrong} in the user's language; `data` holds the English."""
+    """A dict {letter: a possible fault} in the user's language; `data` has the English texts."""
 
     def __getitem__(self, letter):
         return say(self.data[letter])
@@ -68,7 +68,7 @@ STATEMENTS = Statements({
     chr(ord("A") + i): BUGS[number].name if number else "nothing: it is healthy"
     for i, number in enumerate([*sorted({*TOOLS, *DECOYS} - {HEALTHY}), HEALTHY])
 })
-# In an order that is fixed and not to be guessed; 20 puts easy ones first.
+# A fixed order that cannot be guessed; 20 puts easy bugs first.
 ORDER = [EXAMPLE, *sorted(
     TOOLS.keys() - {EXAMPLE}, key=lambda n: hashlib.sha256(f"20 {n}".encode()).digest()
 )]
@@ -76,7 +76,7 @@ ORDER = [EXAMPLE, *sorted(
 
 @dataclass(frozen=True, repr=False)
 class Mystery:
-    """The parts that training needs, one of which may be wrong.
+    """The parts of a training; one of them may be wrong.
 
     model : a Transformer, initialised as usual, in float64
     loss : a LabelSmoothedCrossEntropy
@@ -109,7 +109,7 @@ class Verdict:
 
 
 def mystery(n: int, *, seed: int = 0) -> Mystery:
-    """Make a new copy of one of the models. Changes to a copy do not affect the next one.
+    """Make a new copy of a model. Changes to the copy do not affect later copies.
 
     Parameters
     ----------
@@ -143,11 +143,11 @@ def bug_of(n):
 
 
 def guess(n: int, letter: str, *, language: str | None = None) -> Verdict:
-    """Check a guess at what is wrong with model n: a letter of STATEMENTS, upper or lower case.
+    """Check a guess at the fault of model n: a letter of STATEMENTS, upper or lower case.
 
     Returns
     -------
-    Verdict, true if the guess is right; otherwise it says how near the guess is
+    Verdict, true if the guess is right; otherwise it says how near the guess is.
 
     Raises
     ------
@@ -166,7 +166,7 @@ def guess(n: int, letter: str, *, language: str | None = None) -> Verdict:
 
 
 def how_near(said, bug):
-    """Return a sentence on a wrong guess; None stands for no bug."""
+    """Return a sentence about a wrong guess; None stands for no bug."""
     if said is None:
         return say("No: something is wrong with it.")
     if bug is not None and said.layer is bug.layer:
@@ -177,7 +177,7 @@ def how_near(said, bug):
 
 
 def hint(n: int, stage: int = 1, *, language: str | None = None) -> str:
-    """Return a hint: for stage 1 a tool that shows the bug, for 2 the part, for 3 what happens."""
+    """Return a hint: stage 1 is a tool that shows the bug, 2 the part, 3 the effect."""
     with speaking(language):
         bug, stages = bug_of(n), (1, 2, 3)
         if stage not in stages:
@@ -191,7 +191,7 @@ def hint(n: int, stage: int = 1, *, language: str | None = None) -> str:
 
 
 def reveal(n: int, *, language: str | None = None) -> str:
-    """Return the whole story of a model: what is wrong, what is right, where the bug was seen."""
+    """Return the whole story of a model: the fault, the right version, and who had this bug."""
     with speaking(language):
         bug = bug_of(n)
         if bug is None:

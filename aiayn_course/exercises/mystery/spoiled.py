@@ -1,8 +1,8 @@
-"""Make parts of a model compute with a bug of the zoo, while the package stays right.
+"""Make parts of a model compute with a bug of the zoo; the package stays right.
 
 The class of each layer is replaced by a subclass of the same name. A method of the subclass plants
-the bug, calls the method of the right class, and takes the bug out again. All layers are treated
-alike, so that no type tells where the bug is.
+the bug, calls the method of the right class, and removes the bug. All layers get subclasses, so
+the type of a layer does not show the bug's place.
 """
 
 import contextlib
@@ -11,12 +11,12 @@ import inspect
 
 from aiayn_np.module import Module, leaves
 
-PLANTED: set[int] = set()  # numbers of the bugs that are planted right now
+PLANTED: set[int] = set()  # numbers of the bugs that are planted now
 
 
 @contextlib.contextmanager
 def plant(bug):
-    """Plant a bug within a `with` block. It is planted once, however deep layers call layers."""
+    """Plant a bug in a `with` block. It is planted only once when layers call layers."""
     if bug is None or bug.number in PLANTED:
         yield
         return
@@ -29,7 +29,7 @@ def plant(bug):
 
 
 def spoiled(place, name, bug):
-    """Wrap a function of a class or module: the wrapper calls it with the bug planted.
+    """Wrap a function of a class or module: the wrapper plants the bug and calls the function.
 
     The wrapper shows the documentation, the signature and the source of the right function.
     """
@@ -54,7 +54,7 @@ def spoil(model, bug):
     Parameters
     ----------
     model : Module; its layers get other classes
-    bug : a Bug of the zoo; with None, the new classes compute as the right ones do
+    bug : a Bug of the zoo; None: the new classes compute as the right ones do
     """
     layers = [layer for _, layer in leaves(model, Module)]
     classes = {kind: spoiled_class(kind, bug) for kind in set(map(type, layers))}

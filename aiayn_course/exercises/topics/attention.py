@@ -32,7 +32,7 @@ ATTENTION = layer(
 
 
 def masks(rng, B, h, T_q, T_k):
-    """Return {what: mask}: masks in which a line or an axis is special."""
+    """Return {name: mask}: masks in which a row or an axis is special."""
     each = rng.random((B, h, T_q, T_k)) < 0.6
     each[..., 1] = True
     last, padded = each[:, :1].copy(), np.ones((B, 1, 1, T_k), dtype=bool)

@@ -70,7 +70,7 @@ def right_rows(self, ids):
 
 
 def written_once(grad, ids, rows):
-    """Do what `grad[ids] += rows` does: of repeated ids only the last counts."""
+    """Do the same as `grad[ids] += rows`: for repeated ids only the last row counts."""
     grad[ids] += rows
 
 

@@ -62,7 +62,7 @@ LOSSES, MEAN = "-(q * log_p).sum(axis=-1)", "(losses * real).sum() / real.sum()"
 PICKED = "-(1 - self.eps_ls) * log_p[..., targets] - self.eps_ls * log_p.mean(axis=-1)"
 LARGE = "Subtract the largest logit of each row first: log p = z - max - log(sum(exp(z - max)))."
 NUMBER = "Divide by the number of real targets."
-TARGETS = (  # the q that many write
+TARGETS = (  # q as students often write it
     ("one_hot", "smoothing missing", "There is no smoothing: q is 1 at the target. It must be"
      " 1 - eps_ls at the target, plus eps_ls / V on each of the V classes."),
     ("np.where(one_hot > 0, 1 - self.eps_ls, self.eps_ls / (V - 1))", "smoothing over V - 1",

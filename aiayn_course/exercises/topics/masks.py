@@ -1,4 +1,4 @@
-"""Exercise 5: masks: who may look at whom."""
+"""Exercise 5: masks, which say who may look at whom."""
 
 import math
 

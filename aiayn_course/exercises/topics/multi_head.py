@@ -29,11 +29,11 @@ MULTI_HEAD = layer(
 )
 MULTI_HEAD.balanced = True
 
-ALL = 1 - 1e-12  # a dropout rate with which nothing is kept, in whatever order the heads come
+ALL = 1 - 1e-12  # a dropout rate that keeps nothing, for any order of the heads
 
 
 def with_dropout_of(layer, ours):
-    """Let a layer's attention drop weights if that of ours does."""
+    """Let a layer's attention drop weights if our layer's attention does."""
     if rate := ours.attention.dropout.P_drop:
         layer.attention = ScaledDotProductAttention(rate)
     return layer
@@ -124,7 +124,7 @@ def right_output(self, x_Q, x_K, x_V, allowed=None, rng=None):
 
 
 def of_last_head(cache):
-    """Return a cache that holds the last head in place of every head."""
+    """Return a cache in which every head is replaced by the last head."""
     return (Cache(**{name: of_last_head(part) for name, part in vars(cache).items()})
             if isinstance(cache, Cache) else cache if np.ndim(cache) < 3
             else np.broadcast_to(cache[..., -1:, :, :], cache.shape))

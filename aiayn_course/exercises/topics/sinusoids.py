@@ -1,4 +1,4 @@
-"""Exercise 9: the sinusoids that tell positions apart."""
+"""Exercise 9: the sinusoids, which make positions different."""
 
 import numpy as np
 
