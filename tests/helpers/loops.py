@@ -1,4 +1,4 @@
-"""Which plain loop of reference.py each layer of the registry is compared with."""
+"""Which plain loop each layer of the registry is compared with."""
 
 from reference import (
     naive_add_norm,
@@ -22,6 +22,20 @@ from reference import (
     naive_softmax,
     naive_transformer,
 )
+from reference_variants import (
+    naive_bias,
+    naive_classifier,
+    naive_convolution,
+    naive_language_model,
+    naive_local,
+    naive_mean,
+    naive_pre_norm_decoder,
+    naive_pre_norm_encoder,
+    naive_scored_attention,
+    naive_scores,
+    naive_stack,
+    naive_window_attention,
+)
 
 LOOPS = {
     "Softmax": lambda layer, x: naive_softmax(x),
@@ -38,6 +52,9 @@ LOOPS = {
     "SinusoidalPositionalEncoding": lambda layer, x, start=0: (
         x + naive_sinusoids(x.shape[-2], x.shape[-1], start)
     ),
+    "LearnedPositionalEncoding": lambda layer, x, start=0: (
+        x + layer.E.value[start : start + x.shape[-2]]
+    ),
     "EncoderLayer": naive_encoder_layer,
     "DecoderLayer": naive_decoder_layer,
     "LabelSmoothedCrossEntropy": lambda layer, logits, targets: naive_cross_entropy(
@@ -52,4 +69,23 @@ LOOPS = {
     "GroupedQueryAttention": naive_grouped,
     "SwiGLU": naive_gated,
     "LlamaLayer": naive_llama_layer,
+    "LocalAttention": naive_local,
+    "MemoryEfficientAttention": lambda layer, Q, K, V, allowed: naive_attention(Q, K, V, allowed),
+    "Convolution1D": lambda layer, x: naive_convolution(layer, x, layer.k // 2),
+    "CausalConvolution1D": lambda layer, x: naive_convolution(layer, x, layer.k - 1),
+    **dict.fromkeys(
+        ("DotScore", "GeneralScore", "AdditiveScore", "ConcatScore", "RelativeScore"), naive_scores
+    ),
+    **dict.fromkeys(("ScoredAttention", "RelativeAttention"), naive_scored_attention),
+    **dict.fromkeys(
+        ("RelativePositionBias", "RelativePositionBias2D"),
+        lambda layer, scores: scores + naive_bias(layer, *scores.shape[-2:]),
+    ),
+    "WindowAttention": naive_window_attention,
+    "PreNormEncoderLayer": naive_pre_norm_encoder,
+    "PreNormDecoderLayer": naive_pre_norm_decoder,
+    "MeanOverTokens": lambda layer, x, allowed: naive_mean(x, allowed),
+    "TokenStack": naive_stack,
+    "LanguageModel": naive_language_model,
+    "Classifier": naive_classifier,
 }

@@ -45,8 +45,18 @@ from aiayn_np import (
     train,
     warmup_rate,
 )
+from aiayn_np.variants.convolution import CausalConvolution1D, Convolution1D
+from aiayn_np.variants.gated import SwiGLU
+from aiayn_np.variants.grouped import GroupedQueryAttention
+from aiayn_np.variants.local import LocalAttention
+from aiayn_np.variants.memory_efficient import MemoryEfficientAttention
 from aiayn_np.variants.models import Classifier, LanguageModel
 from aiayn_np.variants.pre_norm import PreNormDecoderLayer, PreNormEncoderLayer
+from aiayn_np.variants.recurrent import GRU, RNN
+from aiayn_np.variants.relative_position import RelativePositionBias, RelativePositionBias2D
+from aiayn_np.variants.rotary import RotaryPositions
+from aiayn_np.variants.scoring import AdditiveScore, ConcatScore, GeneralScore
+from aiayn_np.variants.windows import WindowAttention
 
 B, H, T_Q, T_K, D = 2, 2, 3, 5, 8
 
@@ -136,8 +146,17 @@ SIZED = {
     LanguageModel: dict(vocab_size=5, N=1, d_model=4, d_ff=6, h=2, max_len=7),
     Classifier: dict(vocab_size=5, classes=3, N=1, d_model=4, d_ff=6, h=2, max_len=7),
     CopyTask: dict(symbols=4, max_length=5),
+    Convolution1D: dict(d_in=3, d_out=4, k=3), CausalConvolution1D: dict(d_in=3, d_out=4, k=3),
+    RNN: dict(d_in=3, d_hidden=4), GRU: dict(d_in=3, d_hidden=4),
+    SwiGLU: dict(d_model=4, d_ff=6), MemoryEfficientAttention: dict(block=2),
+    GeneralScore: dict(h=2, d_k=3), AdditiveScore: dict(h=2, d_k=3, d_a=4),
+    ConcatScore: dict(h=2, d_k=3, d_a=4), RelativePositionBias: dict(h=2, max_distance=3),
+    RelativePositionBias2D: dict(h=2, height=2, width=3),
+    WindowAttention: dict(d_model=4, h=2, window=3), RotaryPositions: dict(d_k=4),
+    GroupedQueryAttention: dict(d_model=4, h=2, h_kv=2),
 }
-WITHOUT_RNG = (LayerNorm, AddNorm, CopyTask)
+WITHOUT_RNG = (LayerNorm, AddNorm, CopyTask, MemoryEfficientAttention, RotaryPositions)
+MAY_BE_NONE = ("d_a", "h_kv")
 
 
 def construct(cls, w, options):
@@ -150,11 +169,12 @@ def test_a_wrong_size_is_refused_by_name_and_value(cls):
     for name in SIZED[cls]:
         for value, error, message in WRONG_SIZES if name != "P_drop" else ():
             options = SIZED[cls] | {name: value}
-            refuses(w, lambda w, o=options: construct(cls, w, o), error, message.format(name))
+            if value is not None or name not in MAY_BE_NONE:
+                refuses(w, lambda w, o=options: construct(cls, w, o), error, message.format(name))
     if cls not in (*WITHOUT_RNG, SinusoidalPositionalEncoding):
         refuses(w, lambda w: cls(**SIZED[cls], rng=7), TypeError,
                 r"rng must be a numpy\.random\.Generator, got int")
-    if "h" in SIZED[cls]:
+    if {"d_model", "h"} <= set(SIZED[cls]):
         refuses(w, lambda w: construct(cls, w, SIZED[cls] | {"d_model": 10, "h": 4}), ValueError,
                 "d_model must be divisible by h, got d_model=10, h=4")
 
@@ -171,14 +191,9 @@ def test_a_wrong_size_is_refused_by_name_and_value(cls):
      r"x_K and x_V must have one length, got \(2, 5, 8\) and \(2, 4, 8\)"),
     (lambda w: w.mha(w.x, w.memory[:1], w.memory[:1]), ValueError,
      r"must have the same leading axes, got \(2, 3, 8\), \(1, 5, 8\) and \(1, 5, 8\)"),
-    (lambda w: w.attention(w.Q, w.K[..., :3], w.V), ValueError,
-     r"Q and K must have one d_k, got shapes \(2, 2, 3, 4\) and \(2, 2, 5, 3\)"),
-    (lambda w: w.attention(w.Q, w.K, w.V[:, :, 1:]), ValueError,
-     r"K and V must have one length, got \(2, 2, 5, 4\) and \(2, 2, 4, 4\)"),
     (lambda w: w.attention(w.Q, w.K[0], w.V[0]), ValueError,
      r"Q, K, V must have the same leading axes, got \(2, 2, 3, 4\), \(2, 5, 4\) and \(2, 5, 4\)"),
     (lambda w: w.attention(w.Q[0, 0, 0], w.K, w.V), ValueError, "Q must have at least 2 axes, got"),
-    (lambda w: w.attention(w.Q, w.K, w.V[0, 0, 0]), ValueError, "V must have at least 2 axes, got"),
     (lambda w: w.layer(w.x, w.memory[:1]), ValueError, "must have the same leading axes, got"),
     (lambda w: w.model.decode(w.tgt, w.memory[:1], memory_allowed=None), ValueError,
      "x_Q, x_K, x_V must have the same leading axes, got"),
@@ -188,7 +203,7 @@ def test_a_wrong_size_is_refused_by_name_and_value(cls):
      r"src and tgt must have one batch size, got \(2, 5\), \(1, 3\)"),
     (lambda w: w.model(w.src, w.tgt[0], rng=w.rng), ValueError,
      r"tgt must have 2 axes \(B, T\), got shape \(3,\)"),
-    (lambda w: w.model.positions(floats(D)), ValueError, "x must have at least 2 axes, got"),
+    (lambda w: w.model(5, w.tgt), ValueError, "src must have 2 axes"),
 )
 def test_axes_that_do_not_fit_are_refused_with_their_shapes(call, error, message, w):
     refuses(w, call, error, message)
@@ -198,6 +213,8 @@ def test_axes_that_do_not_fit_are_refused_with_their_shapes(call, error, message
     "Linear", "MultiHeadAttention", "PositionwiseFeedForward", "LayerNorm", "AddNorm",
     "OutputProjection", "SinusoidalPositionalEncoding", "LearnedPositionalEncoding",
     "EncoderLayer", "DecoderLayer", "PreNormEncoderLayer", "PreNormDecoderLayer", "RMSNorm",
+    "SwiGLU", "Convolution1D", "CausalConvolution1D", "RNN", "GRU", "RotaryPositions",
+    "WindowAttention",
 ])
 def test_another_last_axis_is_refused(name):
     layer, inputs, options = draw(name, np.random.default_rng(0))
@@ -207,6 +224,35 @@ def test_another_last_axis_is_refused(name):
             wrong = [*inputs[:i], np.concatenate([x, x], axis=-1), *inputs[i + 1 :]]
             refuses(w, lambda w, a=wrong: layer.forward(*a, **w.options), ValueError,
                     r"must have (d_\w+=\d+ on its last axis|one shape), got")
+
+
+@pytest.mark.parametrize("name", [
+    "SinusoidalPositionalEncoding", "LearnedPositionalEncoding", "RotaryPositions", "Convolution1D",
+    "CausalConvolution1D", "RNN", "GRU", "Mask",
+])
+def test_a_single_row_is_no_sequence(name):
+    layer, (x,), options = draw(name, np.random.default_rng(0))
+    with pytest.raises(ValueError, match=r"\w+ must have at least 2 axes, got"):
+        layer.forward(x[(0,) * (x.ndim - 1)], **options)
+
+
+@pytest.mark.parametrize("layer", [
+    ScaledDotProductAttention(), LocalAttention(2), MemoryEfficientAttention(2),
+], ids=lambda layer: type(layer).__name__)
+def test_every_attention_refuses_what_does_not_fit(layer):
+    Q, K, V = floats(B, H, T_K, 4), floats(B, H, T_K, 4), floats(B, H, T_K, 6)
+    for arrays, allowed, error, message in [
+        ((Q, K[..., :2], V), None, ValueError, "Q and K must have one d_k, got shapes"),
+        ((Q, K, V[:, :, 1:]), None, ValueError, "K and V must have one length, got"),
+        ((Q, K[:1], V), None, ValueError, "must have the same leading axes, got"),
+        ((Q, K, V[0, 0, 0]), None, ValueError, "V must have at least 2 axes, got"),
+        ((Q, K[..., :0, :], V[..., :0, :]), None, ValueError, "length"),
+        ((Q, K, V), np.ones((T_K, T_K + 1), bool), ValueError, "allowed must have shape"),
+        ((Q, K, V), np.ones((T_K, T_K)), TypeError,
+         "allowed must be a boolean array, True = may attend, got float64"),
+    ]:
+        with pytest.raises(error, match=message):
+            layer.forward(*arrays, allowed=allowed)
 
 
 # arrays that are not float32 or float64
@@ -248,8 +294,6 @@ def test_a_list_is_no_array_of_floats(w):
 
 
 @cases(
-    (lambda w: w.attention(w.Q, w.K, w.V, allowed=np.ones((T_Q, T_K))), TypeError,
-     "allowed must be a boolean array, True = may attend, got float64"),
     (lambda w: w.mha(w.x, w.memory, w.memory, allowed=np.ones((T_Q, T_K), int)), TypeError,
      "allowed must be a boolean array, True = may attend, got int64"),
     (lambda w: w.attention.mask(floats(3, 5), allowed=[[True] * 5] * 3), TypeError,
@@ -290,6 +334,7 @@ def test_a_mask_that_numpy_would_broadcast_to_the_wrong_axes_is_refused(kind, sh
     (lambda w: w.model(w.src + 0.0, w.tgt, rng=w.rng), TypeError,
      "src must be integers, got float64"),
     (lambda w: w.model(w.src, w.tgt > 3, rng=w.rng), TypeError, "tgt must be integers, got bool"),
+    (lambda w: w.model(None, w.tgt, rng=w.rng), TypeError, "src must be integers, got"),
     (lambda w: w.model(w.src, np.where(w.tgt == w.tgt[1, 2], -1, 4), rng=w.rng), IndexError,
      r"tgt must lie in \[0, vocab_size\), got id -1 at position \(\d, \d\) with vocab_size=11"),
     (lambda w: w.model([[1, 2, 11]], [[1]], rng=w.rng), IndexError,

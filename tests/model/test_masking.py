@@ -37,15 +37,6 @@ def test_masks_combine_to_batch_head_query_key():
     assert both[1, 0].tolist() == [[T, F, F], [T, T, F], [T, T, F]]
 
 
-def test_mask_keeps_what_is_allowed_and_nothing_else():
-    scores = np.array([[[1.0, 2, 3], [4, 5, 6]], [[-1, -2, -3], [-4, -5, -6]]])
-    allowed = np.array([[T, F, T], [F, F, T]])
-    y, cache = Mask().forward(scores, allowed=allowed)
-    assert y.tolist() == [[[1, -inf, 3], [-inf, -inf, 6]], [[-1, -inf, -3], [-inf, -inf, -6]]]
-    grad = Mask().backward(-2 * scores, cache)
-    assert grad.tolist() == [[[-2, 0, -6], [0, 0, -12]], [[2, 0, 6], [0, 0, 12]]]
-
-
 @pytest.mark.parametrize("shape", [(3, 5), (1, 1, 1, 5), (2, 1, 3, 5), (1, 4, 3, 1), (2, 4, 3, 5)])
 def test_every_legal_shape_means_what_indexing_says(rng, shape):
     scores = rng.normal(size=(2, 4, 3, 5))

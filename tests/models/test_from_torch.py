@@ -17,7 +17,6 @@ from aiayn_np import (
     LayerNorm,
     Linear,
     ReLU,
-    Transformer,
 )
 from aiayn_np.models import from_torch, to_torch
 from aiayn_np.models.twin import config_of
@@ -119,21 +118,6 @@ def test_a_config_must_be_whole_and_a_module_must_be_one_of_ours():
         from_torch(state, config)
     with pytest.raises(TypeError, match="must be one that to_torch made, or a state_dict with its"):
         from_torch(state)
-
-
-def other_layers(rng):
-    """A model with an encoder layer of a class of its own."""
-    class Mine(EncoderLayer):
-        pass
-
-    return Transformer(9, N=1, d_model=6, d_ff=7, h=2, encoder_layer=Mine, rng=rng)
-
-
-def two_rates(rng):
-    """A model whose dropout rates differ."""
-    model = model_of("the paper's", rng)
-    model.encoder.layers[0].add_norm_1.dropout.P_drop = 0.5
-    return model
 
 
 def assign(path, make):

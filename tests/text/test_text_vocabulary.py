@@ -59,7 +59,6 @@ def test_a_small_text_gives_fewer_pieces_than_it_may():
     assert pieces[0] == pieces[1] < 20
 
 
-
 def test_more_characters_than_pieces_are_refused():
     with pytest.raises(ValueError, match="no vocabulary of 10 pieces could be learned from 200"):
         Vocabulary.train(LINES, 10)

@@ -8,7 +8,6 @@ from numpy.testing import assert_allclose
 
 from aiayn_np import DecoderLayer, EncoderLayer
 from aiayn_np.variants.activations import GELU, FeedForward, SiLU, TanhGELU, erf
-from aiayn_np.variants.embeddings import SegmentEmbedding
 from aiayn_np.variants.layer_options import add_biases, layer_factory, set_eps
 from aiayn_np.variants.pre_norm import PreNormEncoderLayer
 
@@ -81,13 +80,6 @@ def test_a_factory_passes_on_what_it_is_asked_for(rng):
         for linear in (one.linear_Q, one.linear_K, one.linear_V, one.linear_O):
             assert linear.b.value.dtype == linear.W.value.dtype
             np.testing.assert_array_equal(linear.b.value, np.zeros(linear.d_out))
-
-
-def test_segments_are_drawn_as_embeddings_are(rng):
-    """N(0, 1 / d_model), as Embedding's."""
-    E = SegmentEmbedding(100, 400, rng=rng).E.value
-    assert abs(E.mean()) < 4 * (400 * 40_000) ** -0.5
-    assert E.std() == pytest.approx(400**-0.5, rel=0.02)
 
 
 def test_eps_is_set_everywhere(rng):

@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from proof import arrays_in
 
+from aiayn_np import LayerNorm
 from aiayn_np.variants.norms import BatchNorm, RMSNorm
 
 
@@ -34,10 +35,11 @@ def test_statistics_of_another_shape_are_refused(shapes):
         BatchNorm(5)(np.ones((3, 4, 5)), statistics=[np.ones(shape) for shape in shapes])
 
 
-@pytest.mark.parametrize("cls", [RMSNorm, BatchNorm])
+@pytest.mark.parametrize("cls", [LayerNorm, RMSNorm, BatchNorm])
 def test_an_eps_that_is_a_numpy_number_does_not_turn_float32_into_float64(cls, rng):
     layer = cls(4, eps=np.float64(1e-5)).astype(np.float32)
-    assert layer(rng.normal(size=(2, 4)).astype(np.float32)).dtype == np.float32
+    made = layer.forward(rng.normal(size=(2, 4)).astype(np.float32))
+    assert {a.dtype for a in arrays_in(made)} == {np.dtype(np.float32)}
 
 
 def test_a_batch_of_one_row_is_its_own_mean(rng):

@@ -1,7 +1,6 @@
-"""RNN and GRU: an open gate, bad inputs, how they are drawn."""
+"""RNN and GRU: an open gate, any leading axes."""
 
 import math
-import re
 
 import numpy as np
 import pytest
@@ -37,41 +36,9 @@ def test_a_gate_does_not_overflow():
 
 
 @BOTH
-def test_bad_inputs(rng, cls):
-    layer = cls(D_IN, D_HIDDEN, rng=rng)
-    with pytest.raises(ValueError, match=re.escape("x must have d_in=3 on its last axis, got")):
-        layer(np.ones((B, T, 4)))
-    with pytest.raises(ValueError, match="x must have at least 2 axes"):
-        layer(np.ones(D_IN))
-    with pytest.raises(ValueError, match="x must have a length T of at least 1, got shape"):
-        layer(np.ones((B, 0, D_IN)))
-    with pytest.raises(ValueError, match="d_in must be at least 1"):
-        cls(0, D_HIDDEN, rng=rng)
-    with pytest.raises(ValueError, match=re.escape("d_hidden must be at least 1, got d_hidden=0")):
-        cls(D_IN, 0, rng=rng)
-    with pytest.raises(TypeError, match=r"rng must be a numpy.random.Generator"):
-        cls(D_IN, D_HIDDEN, rng=0)
-
-
-@BOTH
-def test_U_is_drawn_uniform_in_one_over_root_d_hidden(cls, rng):
-    """4096 draws or more in +-1/8: the extremes come close, the mean is near zero."""
-    U = cls(3, 64, rng=rng).U.value
-    assert U.shape == (64, 64 if cls is RNN else 192)
-    assert 0.124 < U.max() < 0.125
-    assert -0.125 < U.min() < -0.124
-    assert abs(U.mean()) < 0.005
-
-
-@BOTH
 @pytest.mark.parametrize("leading", [(), (2, 3)])
 def test_the_axes_before_the_sequence_are_any(cls, leading, rng):
     layer, x = cls(D_IN, D_HIDDEN, rng=rng), rng.standard_normal((*leading, T, D_IN))
     prove(layer, [x], {}, rng)
     for at in np.ndindex(leading):
         assert_allclose(layer(x)[at], layer(x[at][None])[0], rtol=1e-13, atol=1e-15)
-
-
-def test_biases_start_at_zero(rng):
-    for name, parameter in GRU(3, 4, rng=rng).named_parameters():
-        assert parameter.value.any() != name.endswith("b")
