@@ -82,7 +82,7 @@ def test_exact_match_decodes_chunks_and_fills_what_ended_early(monkeypatch, mode
         (dict(src=[[1.0]]), TypeError, "src must be integers"),
         (dict(src=[1, 2]), ValueError, r"2 axes \(B, T\)"),
         (dict(src=[[1], [1, 2]]), ValueError, "pad the shorter ones"),
-        (dict(eos=9), IndexError, "vocab_size=9"),
+        (dict(eos=9), IndexError, "bos and eos must lie in .*vocab_size=9"),
         (dict(max_len=0), ValueError, "max_len must be at least 1"),
     ],
 )

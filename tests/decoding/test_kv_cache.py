@@ -248,14 +248,6 @@ def test_the_model_is_left_as_it_was(rng):
         assert vars(layer) == old
 
 
-@pytest.mark.parametrize("options", [*KEEPS.values(), RECOMPUTES["relative"]],
-                         ids=[*KEEPS, "relative"])
-def test_greedy_tokens_are_those_of_the_whole_prefix(rng, options):
-    model, src = model_of(rng, **options), sources(rng)
-    got = greedy_decode(model, src, bos=1, eos=2)
-    np.testing.assert_array_equal(got, greedy_decode(model, src, bos=1, eos=2, keep=False))
-
-
 def test_every_position_is_computed_once(rng, monkeypatch):
     """The feed-forward network sees one position at a time, the memory is projected once."""
     model, src = model_of(rng), sources(rng)

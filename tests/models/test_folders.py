@@ -94,23 +94,6 @@ def test_a_tokenizer_that_is_damaged_or_lacks_a_part_is_named(exported, tmp_path
         load_gpt2(tmp_path / "gpt2")
 
 
-@pytest.mark.parametrize("family", LOADERS)
-def test_a_pointer_of_git_lfs_is_no_file_of_weights(family, tmp_path):
-    folder = shutil.copytree(GOLDEN / family, tmp_path / family)
-    (folder / "model.safetensors").write_bytes(
-        b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 5\n")
-    with pytest.raises(CheckpointError, match=r"model\.safetensors is not a safetensors file"):
-        LOADERS[family](folder)
-
-
-def test_a_missing_config_is_named(tmp_path, capsys):
-    folder = shutil.copytree(GOLDEN / "bert", tmp_path / "bert")
-    (folder / "config.json").unlink()
-    for command in (["fill", str(folder), "a [MASK]"], ["attend", str(folder), "a"]):
-        assert main(command) == 2
-        assert "config.json" in capsys.readouterr().err
-
-
 def test_words_that_a_folder_never_writes_are_not_written(exported, tmp_path):
     folder = shutil.copytree(exported, tmp_path / "hf")
     asked = dict(num_beams=6, bad_words_ids=[[0], [7], [2], [5, 6]])

@@ -1,11 +1,10 @@
-"""Label-smoothed cross-entropy: a worked example, padding, what it refuses."""
+"""Label-smoothed cross-entropy: its defaults, and what it refuses."""
 
 import re
 from math import log
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
 
 from aiayn_np import LabelSmoothedCrossEntropy
 
@@ -21,26 +20,6 @@ def random_case(rng, B=2, T=5, V=7):
     return rng.normal(0, 2, size=(B, T, V)), targets
 
 
-def test_worked_loss():
-    """eps_ls = 0.3 puts 0.1 on every class and 0.7 more on the target.
-
-    Position 0: 0.1 ln 6 + 0.1 ln 3 + 0.8 ln 2 = 0.9 ln 2 + 0.2 ln 3
-    Position 1: 0.1 ln(5/3) + (0.8 + 0.1) ln 5 = ln 5 - 0.1 ln 3
-    The mean of the two, without the padding.
-    """
-    loss, _ = LabelSmoothedCrossEntropy(0.3).forward(LOGITS, targets=TARGETS)
-    assert loss == pytest.approx((0.9 * log(2) + 0.1 * log(3) + log(5)) / 2, rel=1e-14)
-
-
-def test_without_smoothing_it_is_the_plain_cross_entropy():
-    """-ln(1/2) and -ln(1/5)."""
-    layer = LabelSmoothedCrossEntropy(0)
-    loss, cache = layer.forward(LOGITS, targets=TARGETS)
-    assert loss == pytest.approx((log(2) + log(5)) / 2, rel=1e-14)
-    expected = [[1 / 12, 1 / 6, -1 / 4], [0.3, -0.4, 0.1], [0, 0, 0]]
-    assert_allclose(layer.backward(1.0, cache), expected, rtol=1e-14, atol=1e-16)
-
-
 def test_defaults():
     layer = LabelSmoothedCrossEntropy()
     assert (layer.eps_ls, layer.pad) == (0.1, 0)
@@ -49,20 +28,10 @@ def test_defaults():
 @pytest.mark.parametrize(
     ("logits", "targets", "error", "message"),
     [
-        (np.ones((2, 5, 7)), np.ones((2, 4), int), ValueError,
-         "targets must have the shape of logits without its last axis, (2, 5), got (2, 4)"),
-        (np.ones((2, 5, 7)), np.ones(5, int), ValueError, "(2, 5), got (5,)"),
         (np.ones((2, 5, 7)), np.ones((2, 1), int), ValueError, "(2, 5), got (2, 1)"),
-        (np.ones((2, 3)), np.zeros(2, int), ValueError,
-         "targets must hold at least one id that is not pad=0"),
-        (np.ones((2, 3)), [1, 3], IndexError,
-         "targets must lie in [0, vocab_size), got id 3 at position (1,) with vocab_size=3"),
         (np.ones((2, 3)), [-1, 2], IndexError, "got id -1 at position (0,) with vocab_size=3"),
-        (np.ones((2, 3)), [1.0, 2.0], TypeError, "targets must be integers, got float64"),
         (np.ones((2, 2, 3)), [[1, 2], [1]], ValueError,
          "targets must be rows of one length: pad the shorter ones"),
-        (np.ones((2, 3), int), [1, 2], TypeError, "logits must be float32 or float64, got int64"),
-        (np.ones(3), 1, ValueError, "logits must have at least 2 axes, got shape (3,)"),
     ],
 )
 def test_refused_inputs(logits, targets, error, message):

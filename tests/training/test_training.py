@@ -184,27 +184,6 @@ def test_a_gradient_that_is_not_finite_stops_too(rng, monkeypatch):
     np.testing.assert_array_equal(model.state_dict()["src_embedding.E"], before["src_embedding.E"])
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (dict(steps=0), "steps must be at least 1"),
-        (dict(batch_size=0), "batch_size must be at least 1"),
-        (dict(validate_every=0), "validate_every must be at least 1"),
-        (dict(eps_ls=1.0), r"eps_ls must lie in \[0, 1\)"),
-    ],
-)
-def test_bad_options_are_refused(rng, options, message):
-    model, task = small(rng)
-    with pytest.raises(ValueError, match=message):
-        train(model, task, **({"steps": 3, "batch_size": 4, "rng": rng} | options))
-
-
-def test_an_integer_for_rng_is_refused(rng):
-    model, task = small(rng)
-    with pytest.raises(TypeError, match=r"numpy\.random\.Generator, got int"):
-        train(model, task, steps=3, batch_size=4, rng=0)
-
-
 @pytest.mark.parametrize(("option", "error", "said"), [
     ({"recent": -1}, TypeError, "recent must be a deque"),
     ({"optimizer": 5}, TypeError, "optimizer must be an Adam"),

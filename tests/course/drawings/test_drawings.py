@@ -28,10 +28,6 @@ def words(fig):
     return [(t, t.get_window_extent()) for t in shown]
 
 
-def test_there_are_twelve():
-    assert len(drawings.DRAWINGS) == 12
-
-
 @pytest.mark.slow
 @each
 def test_its_words_are_large_enough_and_inside(name):

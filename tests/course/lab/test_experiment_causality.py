@@ -22,22 +22,6 @@ def one_ahead(T):
     return np.tri(T, k=1, dtype=bool)
 
 
-def test_with_the_mask_the_future_is_exactly_zero_and_nothing_else_is(measured):
-    T = len(measured.masked)
-    np.testing.assert_array_equal(measured.masked == 0, ~np.tri(T, dtype=bool))
-    np.testing.assert_array_equal(measured.masked == 0, measured.future)
-    assert measured.masked[~measured.future].min() > 0.1
-
-
-def test_without_the_mask_every_output_depends_on_every_input(measured):
-    assert (measured.unmasked > 0.1).all()
-
-
-def test_padded_positions_of_the_memory_have_exactly_no_influence(measured):
-    np.testing.assert_array_equal(measured.real, [True] * 5 + [False] * 3)
-    np.testing.assert_array_equal(measured.memory == 0, np.tile(~measured.real, (10, 1)))
-
-
 def test_a_measure_that_shows_no_influence_without_the_mask_proves_nothing(measured):
     blind = dataclasses.replace(measured, unmasked=measured.masked)
     assert blind.verdict != AGREES

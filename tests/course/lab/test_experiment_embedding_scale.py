@@ -17,23 +17,6 @@ def measured():
     return embedding_scale()
 
 
-def test_with_the_factor_the_ratio_is_the_root_of_2_at_every_width(measured):
-    assert measured.d_model[-1] / measured.d_model[0] >= 100
-    np.testing.assert_allclose(measured.ratio, np.sqrt(2), rtol=0.03)
-
-
-def test_without_it_the_ratio_falls_as_the_root_of_the_width(measured):
-    bare = measured.unscaled / measured.position
-    np.testing.assert_allclose(bare, np.sqrt(2 / measured.d_model), rtol=0.03)
-    np.testing.assert_allclose(measured.scaled / measured.unscaled, np.sqrt(measured.d_model))
-
-
-def test_without_it_positions_drown_the_tokens(measured):
-    assert np.all(measured.same_token[0] > measured.same_position[0] + 0.4)
-    assert np.all(measured.same_token[1] < measured.same_position[1] - 0.2)
-    assert np.all(np.diff(measured.same_position[1]) > 0)
-
-
 def test_cosines_by_hand():
     """Two tokens that are opposite, two positions that add nothing."""
     y = np.array([1.0, -1.0])[:, None, None] * np.ones((2, 2, 3))

@@ -9,8 +9,6 @@ from committed import REPEATS, committed
 from aiayn_course.lab.claims.head_count import (
     HEAD_COUNT,
     KEY_WIDTH,
-    PAPER_D_K,
-    PAPER_H,
     HeadCount,
     KeyWidth,
     head_count,
@@ -31,14 +29,6 @@ def heads():
 @pytest.fixture(scope="module")
 def widths():
     return committed(KEY_WIDTH)
-
-
-def test_h_8_and_d_k_8_of_the_papers_table():
-    h = dict(zip(PAPER_H["x"], PAPER_H["perplexity"]))
-    d_k = dict(zip(PAPER_D_K["x"], PAPER_D_K["perplexity"]))
-    assert h[8] == d_k[64] == 4.92
-    assert min(h, key=h.get) == 16
-    assert d_k[16] > d_k[32] > d_k[64]
 
 
 def test_models_that_differ_in_h_begin_with_the_same_values(seed):

@@ -59,35 +59,6 @@ def test_a_second_embedding_or_other_widths_of_heads_would_be_seen():
     assert count_parameters(11, **SIZES[-1]) != want
 
 
-def test_base_and_big_are_the_numbers_of_the_readme(measured):
-    assert (measured.counted[0], measured.with_biases[0]) == (63_045_632, 63_082_496)
-    assert (measured.counted[-1], measured.with_biases[-1]) == (214_171_648, 214_245_376)
-
-
-def test_the_differences_to_the_base_fall_into_three_groups(measured):
-    names = [name.translate(str.maketrans("", "", "${}")) for name in measured.rows]
-    counted = dict(zip(names, measured.difference[0].round(2)))
-    group = dict(zip(names, measured.group))
-    agree = {"N = 2": -29.40, "N = 4": -14.70, "N = 8": 14.70, "d_k = 16": -7.08,
-             "d_k = 32": -4.72, "d_ff = 4096": 25.19}
-    near = {"d_ff = 1024": -12.60, "d_model = 256": -36.23}
-    far = {"d_model = 1024": 100.77, "big": 151.13}
-    for number, rows in enumerate((agree, near, far)):
-        for name, difference in rows.items():
-            assert (counted[name], group[name]) == (difference, number)
-    printed = {name for name, differs in zip(names, measured.differs) if differs}
-    assert printed == {*agree, *near, *far}
-
-
-def test_rows_without_a_number_of_their_own_have_the_base_s(measured):
-    same = ~measured.differs
-    assert same.sum() == 10
-    learned = measured.rows.index("learned positions")
-    assert measured.counted[learned] - measured.counted[0] == 512 * 512
-    same[learned] = False
-    assert set(measured.counted[same]) == {63_045_632}
-
-
 def test_biases_leave_the_groups_as_they_are(measured):
     with_biases = dataclasses.replace(measured, counted=measured.with_biases)
     np.testing.assert_array_equal(with_biases.group, measured.group)

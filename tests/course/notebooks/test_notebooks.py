@@ -174,15 +174,6 @@ def test_source_that_a_cell_printed_is_that_of_today(source):
             assert eval(shown, names) in "".join(text_outputs(cell)), f"build it again: {shown}"
 
 
-def test_one_sentence_runs_through_the_lessons_that_the_page_names():
-    page = (build.FOLDER / "README.md").read_text(encoding="utf-8")
-    first, last = re.search(r"Lessons (\d) to (\d) use one sentence", page).groups()
-    assert f"it runs through\nLessons {first} to {last}" in markdown(build.SOURCES[0])
-    used = [int(source.name[:2]) for source in build.SOURCES
-            if re.search(r"drawings import .*\bSENTENCE\b", source.read_text(encoding="utf-8"))]
-    assert used == [*range(int(first), int(last) + 1)]
-
-
 def run_as_script(source):
     return subprocess.run(
         [sys.executable, "-W", "error", source.name], cwd=source.parent, text=True,
