@@ -71,8 +71,7 @@ LOOPS = {
     "LlamaLayer": naive_llama_layer,
     "LocalAttention": naive_local,
     "MemoryEfficientAttention": lambda layer, Q, K, V, allowed: naive_attention(Q, K, V, allowed),
-    "Convolution1D": lambda layer, x: naive_convolution(layer, x, layer.k // 2),
-    "CausalConvolution1D": lambda layer, x: naive_convolution(layer, x, layer.k - 1),
+    "Convolution1D": naive_convolution,
     **dict.fromkeys(
         ("DotScore", "GeneralScore", "AdditiveScore", "ConcatScore", "RelativeScore"), naive_scores
     ),

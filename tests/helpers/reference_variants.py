@@ -26,9 +26,9 @@ def naive_local(layer, Q, K, V, allowed=None):
     return naive_attention(Q, K, V, near if allowed is None else near & allowed)
 
 
-def naive_convolution(layer, x, left):
+def naive_convolution(layer, x):
     """b_n + sum_jm x_(t + j - left)m W_jmn; x is zero outside of the sequence."""
-    W, T = layer.W.value, x.shape[-2]
+    W, T, left = layer.W.value, x.shape[-2], layer.k // 2
     y = np.zeros((*x.shape[:-1], layer.d_out))
     for *at, t, n in np.ndindex(y.shape):
         row = x[tuple(at)]

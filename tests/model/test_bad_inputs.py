@@ -45,7 +45,7 @@ from aiayn_np import (
     train,
     warmup_rate,
 )
-from aiayn_np.variants.convolution import CausalConvolution1D, Convolution1D
+from aiayn_np.variants.convolution import Convolution1D
 from aiayn_np.variants.gated import SwiGLU
 from aiayn_np.variants.grouped import GroupedQueryAttention
 from aiayn_np.variants.local import LocalAttention
@@ -146,7 +146,7 @@ SIZED = {
     LanguageModel: dict(vocab_size=5, N=1, d_model=4, d_ff=6, h=2, max_len=7),
     Classifier: dict(vocab_size=5, classes=3, N=1, d_model=4, d_ff=6, h=2, max_len=7),
     CopyTask: dict(symbols=4, max_length=5),
-    Convolution1D: dict(d_in=3, d_out=4, k=3), CausalConvolution1D: dict(d_in=3, d_out=4, k=3),
+    Convolution1D: dict(d_in=3, d_out=4, k=3),
     RNN: dict(d_in=3, d_hidden=4), GRU: dict(d_in=3, d_hidden=4),
     SwiGLU: dict(d_model=4, d_ff=6), MemoryEfficientAttention: dict(block=2),
     GeneralScore: dict(h=2, d_k=3), AdditiveScore: dict(h=2, d_k=3, d_a=4),
@@ -213,8 +213,7 @@ def test_axes_that_do_not_fit_are_refused_with_their_shapes(call, error, message
     "Linear", "MultiHeadAttention", "PositionwiseFeedForward", "LayerNorm", "AddNorm",
     "OutputProjection", "SinusoidalPositionalEncoding", "LearnedPositionalEncoding",
     "EncoderLayer", "DecoderLayer", "PreNormEncoderLayer", "PreNormDecoderLayer", "RMSNorm",
-    "SwiGLU", "Convolution1D", "CausalConvolution1D", "RNN", "GRU", "RotaryPositions",
-    "WindowAttention",
+    "SwiGLU", "Convolution1D", "RNN", "GRU", "RotaryPositions", "WindowAttention",
 ])
 def test_another_last_axis_is_refused(name):
     layer, inputs, options = draw(name, np.random.default_rng(0))
@@ -228,7 +227,7 @@ def test_another_last_axis_is_refused(name):
 
 @pytest.mark.parametrize("name", [
     "SinusoidalPositionalEncoding", "LearnedPositionalEncoding", "RotaryPositions", "Convolution1D",
-    "CausalConvolution1D", "RNN", "GRU", "Mask",
+    "RNN", "GRU", "Mask",
 ])
 def test_a_single_row_is_no_sequence(name):
     layer, (x,), options = draw(name, np.random.default_rng(0))

@@ -4,7 +4,7 @@ import pytest
 from layers import LAYERS
 
 from aiayn_np import Embedding, LearnedPositionalEncoding, Linear
-from aiayn_np.variants.convolution import CausalConvolution1D, Convolution1D
+from aiayn_np.variants.convolution import Convolution1D
 from aiayn_np.variants.embeddings import SegmentEmbedding
 from aiayn_np.variants.recurrent import GRU, RNN
 from aiayn_np.variants.relative_position import RelativePositionBias, RelativePositionBias2D
@@ -14,7 +14,6 @@ XAVIER = (6 / (300 + 500)) ** 0.5
 WINDOW = (6 / (5 * (120 + 100))) ** 0.5      # k d_in numbers come in, k d_out go out
 UNIFORM = {  # (class, its sizes, a parameter): the bound on both sides
     (Linear, (300, 500), "W"): XAVIER, (Convolution1D, (120, 100, 5), "W"): WINDOW,
-    (CausalConvolution1D, (120, 100, 5), "W"): WINDOW,
     (RNN, (3, 64), "U"): 1 / 8, (GRU, (3, 64), "U"): 1 / 8,
 }
 NORMAL = {  # ... : the standard deviation
