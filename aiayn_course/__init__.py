@@ -3,4 +3,4 @@
 Nothing in `aiayn_np` imports this package.
 """
 
-PACKAGES = ("aiayn_np", "aiayn_course")  # whose names a planted bug replaces, and the check knows
+PACKAGES = ("aiayn_np", "aiayn_course")  # packages in which a planted bug replaces names

@@ -39,7 +39,7 @@ def explore_command(args):
 
 
 def obstacle(run):
-    """Return why no page can run the model of a run, or "" if one can."""
+    """Return the reason why no page can run a run's model, or "" if a page can."""
     from ..page.live import NotRunnable
     from ..page.live_page import check_page
 
@@ -51,7 +51,7 @@ def obstacle(run):
 
 
 def train_command(args):
-    """Train, and say how the run is tried in a browser if a page can run its model."""
+    """Train; then print how to try the run in a browser, if a page can run its model."""
     run = trained(args)
     if run and run.training.ranks.rank == 0 and not obstacle(run):
         print("To try it out in a browser: aiayn-np explore", shlex.quote(str(run.folder)))

@@ -13,7 +13,7 @@ from .lessons import shipped
 
 
 class Names:
-    """The names of all figures, as text. Only --help loads the experiments for them."""
+    """The names of all figures, as text. The experiments are loaded only if --help prints them."""
 
     def __str__(self):
         from ..lab import EXPERIMENTS
@@ -36,8 +36,8 @@ def add_figures_options(parser):
 def figures_command(args):
     """Make the chosen figures, or all if none is named, with one thread of BLAS.
 
-    With more threads, sums would be added up in another order on every kind of machine, and times
-    would depend more on the number of cores than on the layers.
+    With more threads, each kind of machine would add sums in another order, and times would depend
+    more on the number of cores than on the layers.
     """
     from ..lab import EXPERIMENTS
     from ..lab.gallery import note_machine, page

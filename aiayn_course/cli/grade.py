@@ -16,9 +16,9 @@ from aiayn_np.cli.writing import add_out, check_file
 from aiayn_np.files import replacing
 from aiayn_np.training.checks import check_seed
 
-MESSAGE = 300  # characters of a message that are kept
-MARK = "\ufeff".encode()  # by which a spreadsheet knows UTF-8
-FORMULA = re.compile("[\\s\"']*[=+\\-@\uff1d\uff0b\uff0d\uff20]")  # how a cell may begin a formula
+MESSAGE = 300  # the most characters of a message
+MARK = "\ufeff".encode()  # tells a spreadsheet that the file is UTF-8
+FORMULA = re.compile("[\\s\"']*[=+\\-@\uff1d\uff0b\uff0d\uff20]")  # begin of a formula
 
 
 def add_grade_options(p):
@@ -34,7 +34,7 @@ def add_grade_options(p):
 
 
 def grade_command(args):
-    """Print a row for each file and exercise, and write them all as CSV."""
+    """Print a row for each file and exercise, and write all rows as CSV."""
     from aiayn_np.text.columns import width
 
     from ..exercises.grading.grading import grade
@@ -78,14 +78,14 @@ def must_be_possible(args):
         raise UsageError(say("exercise must be one of {names}, got {name}",
                              names=", ".join(EXERCISES), name=args.exercise))
     check_number("timeout", args.timeout, 0, 1e6, open_low=True)
-    check_number("memory", args.memory, 256, 1e7)                      # Python and NumPy take that
+    check_number("memory", args.memory, 256, 1e7)                      # Python and NumPy need that
 
 
 @contextlib.contextmanager
 def table(path, rows):
-    """Yield a function that adds a Grade to a table of so many rows, to be written to `path`.
+    """Yield a function that adds a Grade to a table of `rows` rows, for the file `path`.
 
-    Until all are there, the table grows in a new file beside it, which stays if the work ends.
+    Until the table is complete, it grows in a file beside `path`; after an error this file stays.
     """
     from ..exercises.grading.grading import COLUMNS
     from ..exercises.language import say
@@ -96,7 +96,7 @@ def table(path, rows):
             append(file, csv_bytes(cells))
             lines.append(csv_bytes(cells))
         try:
-            add(COLUMNS)                                               # a full disk is seen here
+            add(COLUMNS)                                               # shows a full disk at once
             yield lambda row: add(astuple(row))
             with replacing(path) as whole:
                 whole.write(MARK + b"".join(lines))
@@ -111,7 +111,7 @@ def table(path, rows):
 
 
 def new_file(path):
-    """Open a new file beside the table for the rows so far; one that is there is kept."""
+    """Open a new file beside the table for the finished rows; existing files stay."""
     for number in itertools.count(1):
         end = f".unfinished-{number}.csv" if number > 1 else ".unfinished.csv"
         with contextlib.suppress(FileExistsError):
@@ -141,7 +141,7 @@ def line_of(row, widest):
 
 
 def csv_bytes(cells: Iterable) -> bytes:
-    """Return a line of CSV in which a spreadsheet takes no cell for a formula."""
+    """Return a line of CSV without a cell that a spreadsheet would take for a formula."""
     text = io.StringIO(newline="")
     cells = [printable(cell) if isinstance(cell, str) else cell for cell in cells]
     csv.writer(text).writerow(
@@ -151,7 +151,7 @@ def csv_bytes(cells: Iterable) -> bytes:
 
 
 def printable(text):
-    """Return a text in one line that cannot steer a terminal and that UTF-8 can hold.
+    """Return a text in one line of UTF-8 that cannot control a terminal.
 
     A byte of a file's name that is not UTF-8, or half a character, is shown as in \\udcfc.
     """

@@ -1,7 +1,7 @@
-"""The commands `lessons` and `exercises`: what comes with the package besides the code.
+"""The commands `lessons` and `exercises` copy the lessons out of the package.
 
-In the repository it has its place in `notebooks/` and `figures/`. A wheel holds it in
-`aiayn_np/_data`: setup.py copies it there.
+The repository keeps the lessons in `notebooks/` and `figures/`. A wheel keeps a copy in
+`aiayn_course/_data`, which setup.py makes.
 """
 
 import contextlib
@@ -30,10 +30,10 @@ LESSON, A_LESSON = re.compile(r"\d\d_\w+\.ipynb"), re.compile(r"notebooks/(?:zh/
 SOURCE = re.compile(r"zh/(\d\d_\w+|find_the_bug)\.md|exercises/source/zh/.*")
 LINK = re.compile(r"(?<!!)\[([^\[\]]*)\]\(([^()\s#]+\.(?:md|py|ipynb|html))(#[^()\s]*)?\)"
                   r"(?:<!-- else:(.*?) -->)?")
-CUT = r"<!-- (?:{}) -->.*?<!-- end -->"         # what a copy does not have, by its marks
+CUT = r"<!-- (?:{}) -->.*?<!-- end -->"         # marked text that a copy leaves out
 LEFT = re.compile(r"<!-- (?:teachers only|end) -->")
 REPOSITORY_ONLY, NOT_FOR_STUDENTS = "repository only", "repository only|teachers only"
-ABOUT = {  # what else lies in a copy
+ABOUT = {  # further files of a copy
     "en": ["LICENSE", "docs/symbols.md"],
     "zh": ["LICENSE", "docs/zh/symbols.md", "docs/zh/questions.md", "docs/zh/glossary.md"],
 }
@@ -88,7 +88,7 @@ def lesson_files(teacher: bool = False, language: str = "en",
                  pages: bool = False) -> dict[str, bytes]:
     """Return {path: bytes} of the lessons, their exercises and the results that they read.
 
-    pages : whether the pages that run a model will lie beside them, in the folder live
+    pages : whether the folder live beside them will have the pages that run a model
     """
     places = places_of(teacher, language)
     places |= {path: posixpath.basename(path) for path in ABOUT[language]}
@@ -99,9 +99,9 @@ def lesson_files(teacher: bool = False, language: str = "en",
 
 
 def shipped(name):
-    """Return a folder that comes with the package, in a wheel or in a copy of the repository.
+    """Return a folder that belongs to the package, from a wheel or from a copy of the repository.
 
-    Raises UsageError where there is none.
+    Raises UsageError if the folder is missing.
     """
     for folder in (DATA / name, REPOSITORY / name):
         if folder.is_dir():
@@ -110,9 +110,9 @@ def shipped(name):
 
 
 def places_of(teacher, language):
-    """Return {path in the repository: path in a copy} of what a copy has of the folder `notebooks`.
+    """Return {path in the repository: path in a copy} for the copied files of `notebooks`.
 
-    A Chinese file takes the place of the English one.
+    A Chinese file replaces the English one.
     """
     folder, taken = shipped("notebooks"), {}
     paths = [path.relative_to(folder).as_posix() for path in sorted(folder.rglob("*.*"))
@@ -129,18 +129,18 @@ def places_of(teacher, language):
 
 
 def is_chinese(path):
-    """Tell whether a file of the folder `notebooks` is there for its Chinese."""
+    """Tell whether a file of the folder `notebooks` is Chinese."""
     return "zh" in re.split("[/.]", path)
 
 
 def copied(places, teacher, language, live=()):
-    """Return {path in a copy: bytes}, with nothing in them that leads out of it.
+    """Return {path in a copy: bytes}; links in these files lead only to files of the copy.
 
-    places : {path in the repository: path in the copy}; those of `live` will be made
+    places : {path in the repository: path in the copy}; the files of `live` will be made
     """
     files, reach, root = {}, places | dict(live), shipped("notebooks").parent
     reach |= {re.sub(r"ipynb$", "md", path): place for path, place in places.items()
-              if path.startswith("notebooks/zh/")}                     # a link leads to its text
+              if path.startswith("notebooks/zh/")}                     # links lead to its text
     builds = any(path.startswith("notebooks/zh/") for path in places)
     with tempfile.TemporaryDirectory() if builds else contextlib.nullcontext("") as made:
         for path, place in places.items():
@@ -154,9 +154,9 @@ def copied(places, teacher, language, live=()):
 
 
 def chinese_lessons(folder):
-    """Return the folder with the Chinese notebooks: a wheel has them.
+    """Return the folder of the Chinese notebooks. A wheel contains them.
 
-    A copy of the repository has their text, and makes them once in `folder`.
+    A copy of the repository has only their text, and makes the notebooks once in `folder`.
     """
     if DATA.is_dir():
         return DATA / "notebooks" / "zh"
@@ -167,23 +167,23 @@ def chinese_lessons(folder):
 
 
 def of_a_notebook(content, path, turn, teacher, language):
-    """Return the bytes of a notebook with its texts turned; a lesson is for its readers."""
+    """Return the bytes of a notebook with edited texts; students get the student edition."""
     from ..exercises.editions import student_edition
 
     notebook = json.loads(content)
     if (lesson := A_LESSON.match(path)) and not teacher:
         notebook = student_edition(notebook, int(lesson[1]), language)
     for cell in notebook["cells"]:
-        if cell["id"] != "exercises":                                  # it is of the copy
+        if cell["id"] != "exercises":                                  # made for the copy
             cell["source"] = turn("".join(cell["source"])).splitlines(keepends=True)
     return (json.dumps(notebook, indent=1, ensure_ascii=False) + "\n").encode()
 
 
 def edition(text, path, place, reach, teacher):
-    """Return a text as a copy has it: without what its marks keep out, with links to what it has.
+    """Return the text of a file for a copy: marked parts are cut, and links stay in it.
 
-    path, place : of its file, in the repository and in the copy
-    reach : {path in the repository: path in the copy} of what may be linked to
+    path, place : the paths of the file, in the repository and in the copy
+    reach : {path in the repository: path in the copy} of all files that links may lead to
     """
     def link(match):
         label, target, anchor, otherwise = match.groups(default="")
@@ -199,7 +199,7 @@ def edition(text, path, place, reach, teacher):
 
 
 def write_out(files, path, pages=False):
-    """Write the files, and the pages if asked, into a new folder; say how they are opened."""
+    """Write the files into a new folder, and the pages if wanted; print how to open them."""
     from ..exercises.language import say
 
     with new_folder(path) as folder:                                   # empty while models train

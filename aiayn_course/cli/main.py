@@ -1,4 +1,4 @@
-"""The command line `aiayn-np`: the commands of the paper's package, and those of the course."""
+"""The command line `aiayn-np`: the commands of the paper's package and of the course."""
 
 import argparse
 
@@ -12,7 +12,7 @@ FIRST_STEPS = """\
   aiayn-np explore runs/copy             # a page to try it in a browser
   aiayn-np lessons here                  # the lessons, ready to open
 """
-COMMANDS: tuple = (("course", (  # in the form of those of the paper
+COMMANDS: tuple = (("course", (  # in the same form as the paper's commands
     ("explore", explore.explore_command, explore.add_explore_options,
      "write a page that runs a trained model, to try it out", """
   aiayn-np explore runs/copy                        # with sequences of the test set
@@ -50,7 +50,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def parsed(argv: list[str] | None = None) -> argparse.Namespace:
-    """Return the options of a command line; it may name each command of both packages."""
+    """Return the options of a command line with the commands of both packages."""
     options = words.parsed(argv, COMMANDS, FIRST_STEPS)
     if options.command is train_command:
         options.command = explore.train_command

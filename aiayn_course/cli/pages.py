@@ -1,4 +1,4 @@
-"""The three pages to which the lessons send their reader: small models, trained and shown."""
+"""The three pages that the lessons open: small models, trained and shown."""
 
 import tempfile
 from pathlib import Path
@@ -11,8 +11,8 @@ from aiayn_np.text.extra import extra
 from ..data.number_words import small_number_words, write_number_words
 
 PAGES = ("copy", "reverse", "number_words")
-MINUTES = 4  # that the training takes at most, on two cores
-MOST = 5_000_000  # bytes of a page: it can be mailed
+MINUTES = 4  # the longest time of the training, on two cores
+MOST = 5_000_000  # bytes of a page that can be mailed
 TITLES = {"number_words": {"en": "This model *translates* German number words into English",
                            "zh": "这个模型把德语数词*译成英语*"}}
 SENTENCES = {"number_words": ["zwei hundert drei", "vier hundert sieben und zwanzig",
@@ -21,7 +21,7 @@ ANSWERS = {"number_words": small_number_words}
 
 
 def train_options(folder: Path) -> dict[str, list[str]]:
-    """Return the options of `train` for each page. The pairs of number words go to a folder."""
+    """Return the options of `train` for each page; write the number words into `folder`."""
     training, validation, *_ = write_number_words(folder)
     text = ["text", "--preset", "numbers", "--pairs", str(training), "--validation-pairs",
             str(validation)]
@@ -32,7 +32,7 @@ def make_pages(out: Path, lessons: str = "") -> None:
     """Train the models and write their pages into a folder; lessons: as in `live_page`.
 
     Raises UsageError for a page that is too large to be mailed, ImportError before any training if
-    the extra `text` is not there, and KeyboardInterrupt when a training was interrupted.
+    the extra `text` is missing, and KeyboardInterrupt after an interrupted training.
     """
     from ..page.live_page import most_telling_first, write_live_page
 

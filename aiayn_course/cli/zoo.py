@@ -1,4 +1,4 @@
-"""The command `zoo`: plant real bugs one by one, and see which checks catch them."""
+"""The command `zoo`: plant real bugs one by one, and show which checks catch them."""
 
 import functools
 
@@ -17,7 +17,7 @@ def add_zoo_options(parser):
 
 
 def zoo_command(args):
-    """Hunt the chosen bugs, or all if none is chosen; or train with each of them planted."""
+    """Hunt the chosen bugs, or all bugs if none is chosen; or train with each bug planted."""
     from ..lab.zoo import BUGS
     from ..lab.zoo.bug import PAPER
 
@@ -35,7 +35,7 @@ def zoo_command(args):
 def hunt_all(bugs, details):
     """Run the checks without a bug, then with each bug; return the exit code.
 
-    It is 0 if all checks pass without a bug, and the check that is named for each bug catches it.
+    It is 0 if all checks pass without a bug, and each bug is caught by the check that it names.
     """
     from ..lab.zoo import CHECKS, failures, hunt
 
@@ -64,8 +64,7 @@ def hunt_all(bugs, details):
 
 
 def caught_text(bug, found):
-    """Name the check that caught the bug, and how many others did; or say that it was not caught.
-    """
+    """Name the check that caught the bug and count the others; or say that no check caught it."""
     if not found:
         return "NOT CAUGHT"
     if bug.caught_by not in found:
@@ -74,14 +73,14 @@ def caught_text(bug, found):
 
 
 def details_text(bug, found):
-    """What goes wrong, the formula, and the findings of the checks, in the order of their runs."""
+    """Return the description, the formula and the findings of the checks for a bug, as text."""
     lines = [*bug.what.splitlines(), "", *bug.formula.splitlines(), ""]
     lines += [f"{name:<29}  {what}" for name, what in found.items()]
     return "\n".join(f"    {line}".rstrip() for line in lines) + "\n"
 
 
 def train_all(bugs):
-    """Train a model without a bug and one with each bug; print a Markdown table of the outcomes."""
+    """Train a model without a bug, and one with each bug; print a Markdown table of outcomes."""
     from ..lab.zoo.learning import HEAD, HEALTHY_SEEDS, STEPS, learn_to_copy
 
     print(HEAD)

@@ -5,8 +5,8 @@
     下午三点四十分            forty minutes past three in the afternoon
 
 Chinese counts in ten thousands, says the year before the month and the day, and says the part of
-the day and the hour before the minutes. English does none of these, so attention has to cross over.
-Chinese is written without spaces: the vocabulary learns from the lines where its pieces end.
+the day and the hour before the minutes. English does the opposite, so attention has to cross over.
+Chinese has no spaces between words: the vocabulary learns from the lines where its pieces end.
 
     python -m aiayn_course.data.chinese_phrases FOLDER     writes the pairs as files to train on
 """
@@ -31,7 +31,7 @@ MONTHS = ["January", "February", "March", "April", "May", "June", "July", "Augus
 PARTS_OF_DAY = [(6, "凌晨", "at night"), (12, "上午", "in the morning"),
                 (13, "中午", "in the afternoon"), (18, "下午", "in the afternoon"),
                 (24, "晚上", "in the evening")]
-NUMBERS, DATES = 4000, 4000  # of more than three digits; all others, and all 1440 minutes, too
+NUMBERS, DATES = 4000, 4000  # chosen from larger numbers and from dates; all below 1000 are used
 
 
 def chinese_number(n: int) -> str:
@@ -49,7 +49,7 @@ def chinese_number(n: int) -> str:
 
 
 def below_ten_thousand(n):
-    """Write four places of a number; 零 stands once for zeros between digits, never at the end."""
+    """Write four digits of a number; 零 stands once for zeros between digits, never at the end."""
     words, waiting = "", False
     for place, unit in ((1000, "千"), (100, "百"), (10, "十"), (1, "")):
         digit = n // place % 10
@@ -81,14 +81,14 @@ def below_thousand(n):
 
 
 def tens(n):
-    """Say a number below 100."""
+    """Say a number below 100 in English."""
     if n < 20:
         return UNITS[n]
     return TENS[n // 10] + (f"-{UNITS[n % 10]}" if n % 10 else "")
 
 
 def ordinal(n: int) -> str:
-    """Return the word for the n-th, n below 100.
+    """Return the ordinal of n in words, for n below 100.
 
     >>> ordinal(21), ordinal(30), ordinal(12)
     ('twenty-first', 'thirtieth', 'twelfth')
@@ -114,7 +114,7 @@ def date(year: int, month: int, day: int) -> tuple[str, str]:
 
 
 def time_of_day(hour: int, minute: int) -> tuple[str, str]:
-    """Say a time in both languages, hour 0 to 23.
+    """Say a time in both languages, with an hour from 0 to 23.
 
     >>> time_of_day(15, 40)
     ('下午三点四十分', 'forty minutes past three in the afternoon')
@@ -134,19 +134,19 @@ def time_of_day(hour: int, minute: int) -> tuple[str, str]:
 
 
 def chinese_phrases() -> NumberWords:
-    """Return pairs (Chinese, English), in three lists that share no pair. They are always the same.
+    """Return the same pairs (Chinese, English) each time, in three lists that share no pair.
 
     >>> [len(pairs) for pairs in chinese_phrases()]
     [9440, 500, 500]
     """
     first, last = (datetime.date(year, 1, 1).toordinal() for year in (1900, 2100))
     days = sorted(map(datetime.date.fromordinal, range(first, last)), key=digest)[:DATES]
-    drawn = (int(line.split("\t")[2]) for line in read_lines(DATA))      # of all shapes of zeros
+    drawn = (int(line.split("\t")[2]) for line in read_lines(DATA))      # with zeros in all places
     large = [n for n in drawn if n >= 1000][:NUMBERS]
     found = [(chinese_number(n), english_number(n)) for n in [*range(1000), *large]]
     found += [date(day.year, day.month, day.day) for day in days]
     found += [time_of_day(minutes // 60, minutes % 60) for minutes in range(24 * 60)]
-    words = found[:100]                                                # training must see each word
+    words = found[:100]                                             # so that training has each word
     others = sorted(found[100:], key=digest)
     return NumberWords(others[2 * HELD_OUT :] + words, others[HELD_OUT : 2 * HELD_OUT],
                        others[:HELD_OUT])

@@ -1,11 +1,11 @@
-"""A small language to translate, which comes with the library: numbers in words.
+"""A small language to translate, which belongs to the library: numbers in words.
 
     vier hundert sieben und zwanzig      four hundred and twenty-seven
 
 German says the unit before the tens, English after them. So the word order differs, and the
 attention of a model has to cross over. German writes such a number as one word. Here its parts
-stand apart, so that a token can be a word and a map can be read. Without the spaces it is the
-German spelling again.
+are apart, so that a token can be a word and a map can be read. Joined without spaces, the parts
+are the German spelling again.
 
     python -m aiayn_course.data.number_words FOLDER     writes the pairs as files to train on
 """
@@ -19,7 +19,7 @@ from aiayn_np.files import replacing
 from aiayn_np.text.pairs import read_lines
 
 DATA = Path(__file__).with_name("number_words.tsv.gz")
-HELD_OUT = 500  # pairs for the test, and as many for validation
+HELD_OUT = 500  # pairs for the test, and the same number for validation
 
 
 class NumberWords(NamedTuple):
@@ -33,10 +33,10 @@ class NumberWords(NamedTuple):
 def number_words() -> NumberWords:
     """Return numbers below a million in German and English words.
 
-    They are all numbers below 1000, and numbers of 4, 5 and 6 digits, equally many for each set of
-    places with a zero, so that round numbers are not rare. All numbers below 100 are in training,
-    so that training sees each word. The lists are always the same. `docs/make_number_words.py` drew
-    them.
+    They are all numbers below 1000, and numbers of 4, 5 and 6 digits. Each set of places with a
+    zero has equally many numbers, so that round numbers are not rare. All numbers below 100 are in
+    training, so that training has each word. The lists are always the same:
+    `docs/make_number_words.py` drew them.
 
     >>> [len(pairs) for pairs in number_words()]
     [7149, 500, 500]
@@ -55,7 +55,7 @@ def small_number_words() -> dict[str, str]:
 
 
 def write_number_words(folder: str | Path) -> list[Path]:
-    """Write the pairs as files of lines, as `aiayn-np train text` and `translate` read them.
+    """Write the pairs as files of lines for `aiayn-np train text` and `translate`.
 
     folder : made if missing. It gets training.tsv and validation.tsv with German, tab, English on
         each line, and test.de and test.en with a number on each line.
@@ -66,12 +66,12 @@ def write_number_words(folder: str | Path) -> list[Path]:
 
 
 def digest(text: object) -> bytes:
-    """Return bytes that look random but depend only on the text, or on the number."""
+    """Return bytes that look random but depend only on the text or the number."""
     return hashlib.sha256(str(text).encode()).digest()
 
 
 def write_lists(words: NumberWords, languages: tuple[str, str], folder: str | Path) -> list[Path]:
-    """Write the three lists as write_number_words does; `languages` name the files of the test."""
+    """Write the three lists as write_number_words does; `languages` name the test files."""
     folder = Path(folder)
     tables = {f"{name}.tsv": ["\t".join(pair) for pair in getattr(words, name)]
               for name in ("training", "validation")}

@@ -3,7 +3,7 @@
     python -m aiayn_course.drawings figures/drawings
 
 This command writes all of them, as SVG and as PNG. In a notebook, a call such as
-`figure_1("attention")` shows one. Their shapes and numbers come from the layers of aiayn_np.
+`figure_1("attention")` shows one. The layers of aiayn_np compute all shapes and numbers.
 
 Public names, by the file that defines them:
 

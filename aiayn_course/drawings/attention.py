@@ -32,21 +32,21 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 WIDTH, HEIGHT = 0.5, 0.27                            # of a cell
-AROUND_HEADS = {  # height in Figure 2 (right): the shape that passes there
+AROUND_HEADS = {  # height in Figure 2 (right): the shape there
     0.62: "(T, d_model)", 1.5: "(h, T, d_k)\nV: (h, T, d_v)", 2.4: "(h, T, d_v)",
     3.0: "(T, h d_v)", 3.7: "(T, d_model)",
 }
 
 
 def numbers(array):
-    """Return the texts of the cells of a matrix: two decimals, but whole numbers as they are."""
+    """Return the cells of a matrix as texts: two decimals, but none for whole numbers."""
     return [[f"{v:.0f}" if v == round(v) else f"{v:.2f}" for v in row] for row in array]
 
 
 def attention_shapes(steps: int = 3) -> "Figure":
     """Draw Q, K, V and their products: every matrix with its shape and numbers, one row framed.
 
-    steps : how many are drawn: the scores, the weights, the output
+    steps : the number of products to draw: the scores, the weights, the output
     """
     Q, K, V = example()
     out, cache = ScaledDotProductAttention().forward(Q, K, V)
@@ -110,8 +110,8 @@ def attention_gradients(Q: np.ndarray | None = None, K: np.ndarray | None = None
                         V: np.ndarray | None = None, *, steps: int = 7) -> "Figure":
     """Draw the graph of attention: arrays go forward in black, gradients come back in red.
 
-    Q (T_q, d_k), K (T_k, d_k), V (T_k, d_v) : whose shapes are shown; without them the example's
-    steps : how many gradients are drawn: grad_out, grad_V and so on down to those of Q and K
+    Q (T_q, d_k), K (T_k, d_k), V (T_k, d_v) : arrays for the shapes; by default the example's
+    steps : the number of gradients to draw: grad_out, grad_V and so on down to those of Q and K
     """
     arrays = example() if Q is None else (Q, K, V)
     _, cache = ScaledDotProductAttention().forward(*arrays)
@@ -144,7 +144,7 @@ def attention_gradients(Q: np.ndarray | None = None, K: np.ndarray | None = None
 
 
 def draw_both_ways(ax, x, low, high, backward):
-    """Draw an arrow up and, if the gradient is drawn, a red one down beside it."""
+    """Draw an arrow up and, if the gradient is drawn, a red arrow down beside it."""
     arrow(ax, (x - 0.08, low), (x - 0.08, high))
     if backward:
         arrow(ax, (x + 0.08, high), (x + 0.08, low), color=RED)
@@ -153,8 +153,8 @@ def draw_both_ways(ax, x, low, high, backward):
 def figure_2(*halves: str, shapes: bool = False) -> "Figure":
     """Draw Figure 2 of the paper: scaled dot-product attention, and the heads around it.
 
-    halves : "left", "right"; both without it
-    shapes : light the boxes that only the right half has, and write the shapes beside it
+    halves : "left", "right"; by default both
+    shapes : whether to light the boxes that only the right half has, and to write the shapes there
     """
     halves = halves or ("left", "right")
     fig, ax = canvas(4.2 * len(halves) + 1.5 * shapes, 4.4)
@@ -198,6 +198,6 @@ def draw_all_heads(ax, x, shapes):
 
 
 def draw_copies(ax, x, y, width, text, fill):
-    """Draw a box with two more behind it, one for each head."""
+    """Draw a box with two more behind it, as for several heads."""
     for back in (0.14, 0.07, 0):
         box(ax, x + back, y + back, width, 0.36, text * (not back), fill=fill)

@@ -1,4 +1,4 @@
-"""How one matrix becomes heads, and how masks combine."""
+"""Drawings of a matrix that becomes heads, and of masks that are combined."""
 
 from typing import TYPE_CHECKING
 
@@ -34,7 +34,7 @@ HEADS = (BLUE, ORANGE)
 def heads_split(*, wrong: bool = False, merged: bool = True) -> "Figure":
     """Draw how (T, d_model) is split into h = 2 heads of (T, d_k), in colours, with every number.
 
-    wrong : the mistake instead, a reshape to (h, T, d_k) at once
+    wrong : draw the usual mistake, a reshape to (h, T, d_k) at once
     merged : whether the way back is drawn, too
     """
     T, d_model, h = len(SENTENCE), 6, len(HEADS)
@@ -115,7 +115,7 @@ SIDE = 0.32
 
 
 def hatch(ax, x, y, forbidden):
-    """Hatch those cells of a grid at (x, y) that may not be looked at, as the maps do."""
+    """Hatch the forbidden cells of a grid at (x, y), in the style of the attention maps."""
     from matplotlib.patches import Rectangle
 
     for i, j in zip(*np.nonzero(forbidden)):
@@ -124,7 +124,7 @@ def hatch(ax, x, y, forbidden):
 
 
 def draw_shift(ax):
-    """Draw the tokens that the decoder reads, and those that it has to write at each place."""
+    """Draw the tokens that the decoder reads, and below them the tokens that it must write."""
     word(ax, 2.3, 1.35, "tgt_in: the decoder reads", size=SMALL, align="right")
     word(ax, 2.3, 0.55, "tgt_out: it has to write", size=SMALL, align="right")
     for i, (read, written) in enumerate(zip(READ, WRITTEN)):

@@ -14,7 +14,7 @@ from .pen import BLACK, GREY, LIT, NORMAL, PALE, SMALL, arrow, box, canvas, word
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-BOXES = {  # name: (x, y, height, text); a name is that of the attribute in the library's classes
+BOXES = {  # name: (x, y, height, text); the name of an attribute in the library
     "src_embedding": (1.75, 0.85, 0.3, "Embedding"),
     "encoder.self_attention": (1.75, 2.0, 0.44, "Multi-Head\nAttention"),
     "encoder.add_norm_1": (1.75, 2.5, 0.28, "Add & Norm"),
@@ -31,7 +31,7 @@ BOXES = {  # name: (x, y, height, text); a name is that of the attribute in the 
     "softmax": (4.45, 5.68, 0.28, "Softmax"),
 }
 STACKS = {"encoder": (1.5, 3.82), "decoder": (1.5, 5.02)}     # bottom and top of the grey frames
-SUMS = ("src_positions", "tgt_positions")            # where the positions are added
+SUMS = ("src_positions", "tgt_positions")            # where positions are added
 MEMORY = (1.75, 3.64), (1.75, 4.1), (3.1, 4.1), (3.1, 3.24), (3.8, 3.24)      # the way of it
 WIDTH = 1.3
 
@@ -39,10 +39,10 @@ WIDTH = 1.3
 def figure_1(*lit: str) -> "Figure":
     """Draw Figure 1 of the paper; the parts whose names contain one of `lit` are lit.
 
-    lit : parts of names, such as "attention", "encoder" or "add_norm"; "positions" are the two
-        sums, "tgt_positions" the one of the target, and "memory" the arrow between the stacks
+    lit : parts of names, such as "attention", "encoder" or "add_norm". "positions" are the two
+        sums, "tgt_positions" is the target's sum, and "memory" is the arrow between the stacks
 
-    Raises ValueError for one that names nothing.
+    Raises ValueError for a part that is in no name.
     """
     for name in lit:
         if not any(name in known for known in (*BOXES, *SUMS, "memory")):
@@ -73,7 +73,7 @@ def model_shapes(model: Transformer | None = None, src: np.ndarray | None = None
 
     Parameters
     ----------
-    model : Transformer; a small one without this argument
+    model : Transformer; by default a small one
     src, tgt_in : ids (B, T_src) and (B, T_tgt) for its forward
     """
     if model is None or src is None or tgt_in is None:
@@ -105,7 +105,7 @@ def kilobytes(arrays):
 
 
 def kept(cache):
-    """Return {box: {path: array}} of the arrays that a forward keeps, each array once.
+    """Return {box: {path: array}} of the arrays in a cache, each array once.
 
     A box stands for the first layer of its stack; the other layers have names of their own.
     """
@@ -121,7 +121,7 @@ def kept(cache):
 
 
 def draw_way_in(ax, x, stack, lit):
-    """Draw the words at the bottom, and where the positions are added."""
+    """Draw the words at the bottom, and the sum with the positions."""
     words = "source tokens" if stack == "encoder" else "target tokens\n(shifted right)"
     word(ax, x, 0.3, words, size=SMALL, linespacing=1.1)
     arrow(ax, (x, 0.5), (x, 0.7))
@@ -161,7 +161,7 @@ def draw_ways(ax):
 
 
 def norm_places() -> "Figure":
-    """Draw where the layer norm stands: post-norm, as in the paper, beside pre-norm."""
+    """Draw the places of the layer norm: post-norm, as in the paper, beside pre-norm."""
     fig, ax = canvas(6.6, 4.3)
     for x, title, formula in ((1.8, "post-norm (the paper)", "LayerNorm(x + Sublayer(x))"),
                               (4.9, "pre-norm", "x + Sublayer(LayerNorm(x))")):

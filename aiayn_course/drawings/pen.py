@@ -1,7 +1,7 @@
 """The parts of every drawing: boxes, arrows, grids of cells and words, in one style.
 
-The axes of a drawing are measured in inches, so that sizes are those of the page. No word is
-smaller than SMALL points, and no drawing is wider than WIDEST inches (both in `figures.py`).
+The axes of a drawing are measured in inches, as the page is. No word is smaller than SMALL points,
+and no drawing is wider than WIDEST inches (both in `figures.py`).
 """
 
 from aiayn_np.plotting.figures import COLORS, SMALL, new_figure
@@ -18,7 +18,7 @@ def canvas(width, height):
 
 
 def flat(ax, width, height):
-    """Return axes without a frame that are measured in inches."""
+    """Return the axes without a frame, measured in inches."""
     ax.set(xlim=(0, width), ylim=(0, height))
     ax.set_axis_off()
     return ax
@@ -41,7 +41,7 @@ def box(ax, x, y, width, height, text="", *, fill=PALE, edge=BLACK, size=NORMAL,
 
 
 def arrow(ax, *points, color=BLACK, line=1.3, tip="-|>"):
-    """Draw a line through points with right angles as they are given, and a tip at the last."""
+    """Draw a line through points and a tip at the last point; the points give right angles."""
     if len(points) > 2:
         xs, ys = zip(*points[:-1])
         ax.plot(xs, ys, color=color, linewidth=line, solid_capstyle="butt")
@@ -52,7 +52,7 @@ def arrow(ax, *points, color=BLACK, line=1.3, tip="-|>"):
 def grid(ax, x, y, cells, *, size=0.4, width=None, fill=lambda i, j: "white", edge=BLACK):
     """Draw a matrix of cells with a text in each; (x, y) is its upper left corner.
 
-    cells : rows of texts   size, width : of a cell, which is a square without a width
+    cells : rows of texts   size, width : of a cell; without a width it is a square
     fill : the colour of cell (row, column)
     """
     from matplotlib.patches import Rectangle
@@ -73,14 +73,14 @@ def row_names(ax, x, y, names, *, size=0.4):
 
 
 def column_names(ax, x, y, names, *, size=0.4):
-    """Draw names that stand upright above the columns of a grid at (x, y)."""
+    """Draw upright names above the columns of a grid at (x, y)."""
     for j, name in enumerate(names):
         ax.text(x + (j + 0.5) * size, y + 0.06, name, fontsize=SMALL, color=BLACK, ha="center",
                 va="bottom", rotation=90)
 
 
 def tint(color, amount):
-    """Return a colour, mixed with white: amount 0 is white, 1 the colour itself."""
+    """Return a colour mixed with white: amount 0 is white, amount 1 is the colour itself."""
     from matplotlib.colors import to_rgb
 
     return tuple(1 - amount * (1 - c) for c in to_rgb(color))

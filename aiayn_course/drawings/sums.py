@@ -1,4 +1,4 @@
-"""Dot products that grow with d_k, the numbers that norms average, and positions as clock hands."""
+"""Drawings: dot products that grow with d_k, sums in norms, positions as clock hands."""
 
 import functools
 import math

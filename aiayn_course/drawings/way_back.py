@@ -1,4 +1,4 @@
-"""The way of the gradient through Figure 1, from the loss down to the embeddings."""
+"""A drawing of the gradient's way through Figure 1, from the loss down to the embeddings."""
 
 import itertools
 from typing import TYPE_CHECKING
@@ -9,7 +9,7 @@ from .pen import BLACK, GREY, LIT, PALE, RED, SMALL, arrow, box, canvas, word
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-ADDS = {  # the last word of a box's name: the gradients that it adds to
+ADDS = {  # last word of a box's name: the parameters whose gradients it adds to
     "attention": "$W^Q, W^K, W^V, W^O$",
     "norm": "γ, β",
     "forward": "$W_1, b_1, W_2, b_2$",
@@ -21,7 +21,7 @@ ENCODER, DECODER = 1.75 + SHIFT, 4.45 + SHIFT
 def model_gradients() -> "Figure":
     """Draw Figure 1 on the way back: red arrows are gradients, and E gets three of them.
 
-    Beside each box stand the parameters whose gradients it adds to.
+    Beside each box are the parameters to whose gradients the box adds.
     """
     fig, ax = canvas(8.8, 7.05)
     for stack, x in (("encoder", ENCODER), ("decoder", DECODER)):
@@ -52,7 +52,7 @@ def write_adds(ax, name, x, y):
 
 
 def draw_ways_back(ax):
-    """Draw arrows downwards between the boxes, around the sub-layers, and through the memory."""
+    """Draw arrows downwards between the boxes, around the sublayers, and through the memory."""
     heights = {round(y + LIFT, 2): height for _, y, height, _ in BOXES.values()}
     for x, way in ((ENCODER, [0.85, 2.0, 2.5, 3.12, 3.5]),
                    (DECODER, [0.85, 2.0, 2.5, 3.24, 3.74, 4.34, 4.72, 5.3, 5.68])):

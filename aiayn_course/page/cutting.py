@@ -1,16 +1,16 @@
-"""The rules by which a SentencePiece model cuts a line, read from its file as plain data."""
+"""The rules by which a SentencePiece model splits a line, read from its file as plain data."""
 
 from aiayn_np.text.vocabulary import EOS, PAD, UNK, Vocabulary
 
-BPE = 2  # the number of this algorithm in a model file
+BPE = 2  # the number of byte-pair encoding in a model file
 NORMALIZER, TRAINER = 3, 2  # the fields of a model file that are used here
 
 
 def rules_of(vocabulary: Vocabulary) -> dict:
-    """Return a dict for page/vocabulary.js: the pieces, their scores, and how spaces are treated.
+    """Return a dict for page/vocabulary.js: the pieces, their scores, and the treatment of spaces.
 
-    Raises ValueError for a model that is not a byte-pair encoding, that changes characters before
-    it cuts (a normalisation), or that falls back to bytes.
+    Raises ValueError for a model that is not a byte-pair encoding, that normalises characters
+    before it splits a line, or that falls back to bytes.
     """
     model = fields(vocabulary.model)
     normalizer, trainer = fields(model[NORMALIZER][-1]), fields(model[TRAINER][-1])
@@ -32,7 +32,7 @@ def rules_of(vocabulary: Vocabulary) -> dict:
 
 
 def fields(data):
-    """Return {number of a field: its values} of one protocol buffer message: integers and bytes."""
+    """Return {number of a field: its values} of a protocol buffer message: integers and bytes."""
     found: dict[int, list] = {}
     at = 0
     while at < len(data):
@@ -51,7 +51,7 @@ def fields(data):
 
 
 def varint(data, at):
-    """Return (the integer that begins at byte `at`, the position after it): 7 bits a byte."""
+    """Return (the integer that begins at byte `at`, the next position): 7 bits in each byte."""
     value = shift = 0
     while True:
         byte = data[at]

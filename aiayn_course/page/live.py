@@ -2,8 +2,8 @@
 
 The model's layers are described by the names of their classes and attributes. The scripts in the
 folder page/ have classes of the same names, so the page builds the same model from the description
-and the numbers. The file layers.json lists these classes with their attributes. For a layer that is
-not in the list, NotRunnable is raised and names it.
+and the numbers. The file layers.json lists these classes with their attributes. A layer that is
+not in the list raises NotRunnable with its name.
 """
 
 import base64
@@ -22,7 +22,7 @@ from aiayn_np.files import replacing
 from aiayn_np.module import Module, Parameter, leaves
 from aiayn_np.transformer import Transformer
 
-PAGE = Path(__file__).parent  # with the scripts, the style and the words
+PAGE = Path(__file__).parent  # the folder of the scripts, the style and the words
 FORWARD = ("matrix.js", "transformer.js", "variants.js", "shares.js", "what_if.js",
            "vocabulary.js", "address.js")
 INTERFACE = ("drawing.js", "language.js", "thinking.js", "flow.js", "maps.js", "why.js",
@@ -49,19 +49,19 @@ def live_page(model: Transformer, task: dict, examples: list[str], *, title: str
     model : Transformer
     task : dict of the values that vocabulary.js needs: "tokens", "pad", "bos", "eos", "max_length",
         and for text the rules of `cutting.rules_of`
-    examples : sequences to begin with
-    title : the heading, in both languages or as {"en", "zh"}; "" says what the model does. What
-        stands between two stars is underlined
-    lessons : the address of the lessons' pages, such as "../lessons/", with the Chinese ones in its
-        folder zh; "" names them without a link
-    metrics : the dict of metrics.json, for the sentence on the model and for the footer
-    telling : heads of the decoder's last layer without which the first answer changes; the page
-        begins with one of them
-    answers : {German: English} for numbers below 1000, by which a page of number words tells
+    examples : sequences that the page shows first
+    title : the heading, one for both languages or {"en": ..., "zh": ...}; "" describes the model's
+        work. Text between two stars is underlined
+    lessons : the address of the lessons' pages, such as "../lessons/"; the Chinese pages are in its
+        folder zh. "" names the lessons without a link
+    metrics : the dict of metrics.json, for the sentence about the model and for the footer
+    telling : heads of the decoder's last layer; the first answer changes without such a head. The
+        page begins with one of them
+    answers : {German: English} for numbers below 1000, with which a page of number words tells
         whether an answer is right
 
     Returns the HTML text. Raises NotRunnable for a layer that the page does not know, and for too
-    many weights, and ValueError for `lessons` that a browser would run as a program.
+    many weights. Raises ValueError for `lessons` that a browser would run as a program.
     """
     values: list[np.ndarray] = []
     check_runnable(model)
@@ -83,7 +83,7 @@ def live_page(model: Transformer, task: dict, examples: list[str], *, title: str
 
 
 def addresses_of(lessons):
-    """Return {number: address} of the lessons' pages, {} without the address of their folder.
+    """Return {number: address} of the lessons' pages; {} if `lessons` is "".
 
     >>> addresses_of("../lessons")["8"]
     '../lessons/08_positions.html'
@@ -96,7 +96,7 @@ def addresses_of(lessons):
 
 
 def title_of(task, words):
-    """Return a sentence on the work of a model, in one language."""
+    """Return a sentence about a model's work, in one language."""
     things = words["things_digits" if len(task["tokens"]) <= 13 else "things_numbers"]
     named = words.get(f"title_{task['name']}", words["page_title"])
     return named.format(name=task["name"], things=things)
@@ -111,20 +111,20 @@ def write_live(path: str | Path, *arguments: Any, **options: Any) -> Path:
 
 
 def told_metrics(metrics):
-    """Return the part of metrics.json that the page tells, without names of files."""
+    """Return the part of metrics.json that the page shows, without names of files."""
     told = ("exact_match", "held_out", "validation_pairs", "steps", "seconds")
     return {name: metrics[name] for name in told if name in metrics}
 
 
 def scripts(names):
-    """Return the scripts of these names joined into one, with a single "use strict"."""
+    """Return the named scripts joined into one, with a single "use strict"."""
     texts = [(PAGE / name).read_text(encoding="utf-8") for name in names]
     return '"use strict";\n' + "".join(text.replace('"use strict";\n', "") for text in texts)
 
 
 def check_runnable(model: Module) -> None:
-    """Raise NotRunnable for a layer that the scripts do not have, or whose forward was replaced,
-    and for more weights than a page holds.
+    """Raise NotRunnable for a layer that the scripts do not have, for a replaced forward, and for
+    more weights than a page can have.
     """
     package = Module.__module__.split(".")[0]
     for path, layer in leaves(model, Module):
@@ -143,7 +143,7 @@ def check_runnable(model: Module) -> None:
 def described(node, values, places):
     """Return a layer as plain data {"class", "formula", parts}; add its parameters to `values`.
 
-    places : {id of a Parameter: its description}, so that a shared one is stored once
+    places : {id of a Parameter: its description}, so that a shared Parameter is stored once
     """
     if isinstance(node, Parameter):
         if id(node) not in places:
@@ -161,7 +161,7 @@ def described(node, values, places):
 
 
 def filled(data, words, **others):
-    """Return the template, filled in, with a policy that allows only its script and style."""
+    """Return the filled template, with a policy that allows only its own script and style."""
     parts = {name: escape(word) for name, word in words.items()} | others | dict(
         data=json.dumps(data, separators=(",", ":")).replace("<", "\\u003c"),
         style=(PAGE / "page.css").read_text(encoding="utf-8"),
@@ -176,12 +176,12 @@ def filled(data, words, **others):
 
 
 def marked(template, words):
-    """Return the template with an attribute at each word, by which language.js finds it."""
+    """Return the template with an attribute at each word, for language.js to find the word."""
     keys = "|".join(words)
     labelled = re.sub(rf'aria-label="\{{\{{({keys})\}}\}}"', r'\g<0> data-say-label="\1"', template)
     return re.sub(rf'(?<!")\{{\{{({keys})\}}\}}', r'<span data-say="\1">\g<0></span>', labelled)
 
 
 def digest(text):
-    """Return the hash by which a content security policy knows a script or a style."""
+    """Return the hash of a script or a style, as a content security policy needs it."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

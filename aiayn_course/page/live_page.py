@@ -1,4 +1,4 @@
-"""Write the page of a run, on which its model computes in the browser."""
+"""Write the page of a run; its model computes in the browser."""
 
 import copy
 from pathlib import Path
@@ -25,7 +25,7 @@ def write_live_page(run: Run, path: str | Path, sources: list[np.ndarray], *,
     title, lessons, answers : as in `live_page`
 
     Raises NotRunnable for a layer that the page does not know, for too many weights, and if the
-    page cannot cut sentences into pieces.
+    page cannot split sentences into pieces.
     """
     examples = [run.task.text(src[0]) for src in sources]
     telling = told_changes(run, sources[0])[1] if sources else []
@@ -41,11 +41,10 @@ def check_page(run: Run) -> None:
 
 
 def most_telling_first(run: Run, sources: list[np.ndarray]) -> list[np.ndarray]:
-    """Return at most five sources, those first whose answer the most changes spoil.
+    """Return at most five sources, ordered by the number of changes that alter their answer.
 
-    The changes are two of the page, no positions and no scale, and each head of the last layer
-    muted; all heads count together as one. Of equal ones those come first that have no token twice,
-    and then the shorter.
+    A change is: no positions, no scale, or a muted head of the last layer; all heads count as one
+    change. At equal numbers, sources without repeated tokens come first, and then shorter ones.
     """
     def order(src):
         others, heads = told_changes(run, src)
@@ -57,7 +56,7 @@ def most_telling_first(run: Run, sources: list[np.ndarray]) -> list[np.ndarray]:
 def told_changes(run: Run, src: np.ndarray) -> tuple[list, list[int]]:
     """Return (changes, heads of the decoder's last layer), each of which changes the answer.
 
-    Both are empty for a model that has no source.
+    Both are empty for a model without a source.
     """
     model = run.trained()
     if not isinstance(model, Transformer):
@@ -76,28 +75,28 @@ def told_changes(run: Run, src: np.ndarray) -> tuple[list, list[int]]:
 
 
 def take_positions(model):
-    """Let a model add no positions."""
+    """Make a model add no positions."""
     model.positions.forward = lambda x, *, start=0: (x, None)
 
 
 def take_scale(model):
-    """Let the scores of a model be as large as if they were not divided by sqrt(d_k)."""
+    """Scale the scores of a model up, as if they were not divided by sqrt(d_k)."""
     for _, attention in leaves(model, MultiHeadAttention):
         for parameter in attention.linear_Q.parameters():
             parameter.value *= np.sqrt(attention.d_k)
 
 
 def take_head(model, head):
-    """Let a head of the decoder's last layer give zeros."""
+    """Make a head of the decoder's last layer return zeros."""
     attention = model.decoder.layers[-1].cross_attention
     attention.linear_O.W.value.reshape(attention.h, -1, model.d_model)[head] = 0
 
 
 def rules_of_words(vocabulary):
-    """Return the dict of a vocabulary of characters or pieces that vocabulary.js needs."""
+    """Return the dict that vocabulary.js needs for a vocabulary of characters or pieces."""
     if isinstance(vocabulary, Characters):
         return dict(characters=vocabulary.characters)
-    rules = rules_of(vocabulary.vocabulary)             # its ids are one more: 0 is for the unknown
+    rules = rules_of(vocabulary.vocabulary)             # id 0 is for unknown pieces
     ends = dict.fromkeys(("unk", "pad", "eos"))
     return rules | dict(pieces=rules["pieces"][1:], scores=rules["scores"][1:]) | ends
 
