@@ -6,8 +6,6 @@ the copy and note shapes and norms. The layers need no code for it.
 
 import copy
 import difflib
-import html
-import re
 import textwrap
 from collections import Counter
 from dataclasses import dataclass, replace
@@ -93,36 +91,12 @@ class Trace:
     def __repr__(self):
         return self.table()
 
-    def _repr_html_(self):
-        """Return a table of the outer components, and a table of all components to unfold."""
-        outer = [c for c in self.components if c.depth <= 2]
-        if len(outer) == len(self.components):
-            return html_table(outer)
-        everything = f"<summary>all {len(self.components)}</summary>{html_table(self.components)}"
-        return f"{html_table(outer)}<details>{everything}</details>"
-
 
 def paragraph(cells, width):
     """Return a row of the table as lines: the component, then the other cells with headings."""
     rest = "; ".join(f"{heading} {cell}" for heading, cell in zip(HEADINGS[1:], cells[1:]))
     return "\n".join([cells[0], *textwrap.wrap(rest, width, initial_indent="  ",
                                                subsequent_indent="  ")])
-
-
-def html_table(components):
-    """Return HTML rows of the components, indented by depth; a tooltip shows the full path."""
-    head = "".join(f"<th style='text-align:left'>{html.escape(h)}</th>" for h in HEADINGS)
-    rows = []
-    for c in components:
-        path, *cells = map(html.escape, c.cells())
-        name = path if c.depth <= 1 else re.sub(r".*?([^.]+(\.\d+)?)$", r"\1", path)
-        rows.append(
-            f"<tr title='{path}'><td style='text-align:left;padding-left:{1 + 1.5 * c.depth}em'>"
-            f"{name}</td>"
-            + "".join(f"<td style='text-align:{'right' if i >= 4 else 'left'}'>{cell}</td>"
-                      for i, cell in enumerate(cells)) + "</tr>"
-        )
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
 
 
 def trace(model: Any, src: np.ndarray, tgt: np.ndarray, targets: np.ndarray, *,

@@ -10,23 +10,7 @@ import numpy as np
 
 from ..checks import check_array, check_gradient, check_rng, check_sizes
 from ..module import Cache, Module, Parameter
-from .scoring import DotScore, ScoredAttention, check_part
-
-
-def check_scores(scores, b):
-    """Check scores (..., h, T_q, T_k) for a table b (rows, h)."""
-    check_array("scores", scores, parameter=b, min_ndim=3)
-    h = b.value.shape[1]
-    if scores.shape[-3] != h:
-        raise ValueError(f"scores must have h={h} on axis -3, got shape {scores.shape}")
-
-
-def add_rows(b, index, grad_scores):
-    """Add to b.grad (rows, h) the gradients of b[index] (T_q, T_k, h) over all sequences."""
-    grad_bias = grad_scores.reshape(-1, *grad_scores.shape[-3:]).sum(axis=0)   # (h, T_q, T_k)
-    grad_b = np.zeros_like(b.grad)
-    np.add.at(grad_b, index, np.moveaxis(grad_bias, 0, -1))        # adds for every repeated row
-    b.grad += grad_b
+from .scoring import DotScore, ScoredAttention, check_part, sum_leading
 
 
 class RelativePositionBias(Module):
@@ -53,7 +37,9 @@ class RelativePositionBias(Module):
         return distance.clip(-self.max_distance, self.max_distance) + self.max_distance
 
     def forward(self, scores: np.ndarray) -> tuple[np.ndarray, Cache]:
-        check_scores(scores, self.b)
+        check_array("scores", scores, parameter=self.b, min_ndim=3)
+        if scores.shape[-3] != self.h:
+            raise ValueError(f"scores must have h={self.h} on axis -3, got shape {scores.shape}")
         index = self.index(*scores.shape[-2:])                         # (T_q, T_k)
         bias = np.moveaxis(self.b.value[index], -1, 0)                 # (h, T_q, T_k)
         return scores + bias, Cache(index=index, shape=scores.shape, dtype=scores.dtype)
@@ -61,7 +47,10 @@ class RelativePositionBias(Module):
     def backward(self, grad_y: np.ndarray, cache: Cache) -> np.ndarray:
         check_gradient(grad_y, cache.shape, cache.dtype)
         # y = scores + b[index]
-        add_rows(self.b, cache.index, grad_y)
+        grad_bias = np.moveaxis(sum_leading(grad_y), 0, -1)            # (T_q, T_k, h)
+        grad_b = np.zeros_like(self.b.grad)
+        np.add.at(grad_b, cache.index, grad_bias)                      # for every repeated row
+        self.b.grad += grad_b
         return grad_y
 
 

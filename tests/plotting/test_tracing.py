@@ -139,19 +139,6 @@ def test_the_table_of_text_is_aligned_and_as_deep_as_asked(model, batch):
     assert max(map(len, table.table(99).splitlines())) <= 200
 
 
-def test_the_table_of_a_notebook_shows_the_outer_components_and_all_to_unfold(model, batch):
-    table = trace(model, *batch)
-    shown, unfolded = table._repr_html_().split("<details>")
-    outer = [c for c in table.components if c.depth <= 2]
-    assert shown.count("<tr title=") == len(outer) < len(table.components)
-    assert unfolded.count("<tr title=") == len(table.components)
-    assert f"<summary>all {len(table.components)}</summary>" in unfolded
-    assert shown.count("<td") == 8 * len(outer)
-    assert "<tr title='decoder.layers.1'>" in shown
-    assert ">layers.1</td>" in shown
-    assert "<details>" not in table["loss"]._repr_html_()
-
-
 def test_two_inputs_of_one_shape_are_two(model, batch):
     table = trace(model, *batch)
     (layer,) = of(table, "decoder.layers.0")
