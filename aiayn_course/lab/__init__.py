@@ -1,4 +1,4 @@
-"""The laboratory: claims of the paper and further ones, measured; and the zoo of planted bugs.
+"""The laboratory: measured claims, of the paper and further ones; and the zoo of planted bugs.
 
     >>> from aiayn_course.lab import EXPERIMENTS
     >>> result = EXPERIMENTS["embedding_scale"].run()
@@ -6,7 +6,7 @@
     agrees
     >>> picture = result.figure()
 
-`result.finding` says the measured numbers in one sentence. `aiayn-np figures` measures all claims.
+`result.finding` is one sentence with the measured numbers. `aiayn-np figures` measures all claims.
 
 Public names, by the file that defines them:
 
@@ -33,7 +33,7 @@ from .experiment import AGREES, DISAGREES, IN_PART, NOT_HERE, Experiment, Result
 
 __all__ = ["AGREES", "DISAGREES", "EXPERIMENTS", "IN_PART", "NOT_HERE", "Experiment", "Result"]
 
-# All experiments of all modules in claims/, by the number of the claim.
+# all experiments of all modules in claims/, by the number of the claim
 EXPERIMENTS: dict[str, Experiment] = {experiment.name: experiment for experiment in sorted(
     (value for module in iter_modules(claims.__path__)
      for value in vars(import_module(f"{claims.__name__}.{module.name}")).values()

@@ -1,7 +1,7 @@
-"""Eight ways to say of which source token a written token was made, for one table.
+"""Eight methods that attribute a written token to the source tokens, for one table.
 
-Each gets a model of the paper (post-norm), its inputs ids ((1, T_src), (1, T_tgt)), a Recording of
-their forward and the cotangent of its logits, which asks for the last row. It returns (T_src,).
+A method gets a model of the paper (post-norm), its inputs ids ((1, T_src), (1, T_tgt)), a Recording
+of their forward, and the gradient of the last row's logits. It returns (T_src,).
 """
 
 import numpy as np
@@ -9,18 +9,17 @@ import numpy as np
 from aiayn_np.reading.freezing import edited, frozen
 from aiayn_np.reading.recording import Recording
 
-PLACE = "src_positions"  # the path of the vectors whose parts in the logit are asked for
+PLACE = "src_positions"  # path of the vectors that get the attributions
 POINTS = 16  # on the straight path of integrated gradients
 
 
 def shares(model, ids, recording, grad):
-    """Take gradient times input of the model with its scales, weights and gates held."""
+    """Multiply gradient by input, with the model's scales, weights and gates held constant."""
     return gradient_times_input(model, ids, recording, grad, frozen(recording.cache))
 
 
 def attn_lrp(model, ids, recording, grad):
-    """Hold the norms, and give half to each factor of a product    Achtibat et al., 2024 (AttnLRP)
-    """
+    """Hold the norms, and halve each factor of a product     Achtibat et al., 2024 (AttnLRP)"""
     def rule(_, part):
         if hasattr(part, "V"):
             return {name: getattr(part, name) / 2 for name in ("Q", "K", "V", "kept")}
@@ -37,9 +36,9 @@ def gradient_times_input(model, ids, recording, grad, cache=None):
 
 
 def integrated_gradients(model, ids, recording, grad):
-    """Multiply each embedding by the mean gradient on the path that adds it to its position
+    """Multiply each embedding by its mean gradient, while it is added to its position
 
-    Sundararajan et al., 2017, Eq. (1). At the path's beginning the source has positions alone.
+    Sundararajan et al., 2017, Eq. (1). At first the source has positions alone, then more and more.
     """
     x = recording.outputs["src_embedding"]                             # (1, T_src, d_model)
     place = next(number for number, (*_, cache) in enumerate(recording.calls)
@@ -53,18 +52,17 @@ def integrated_gradients(model, ids, recording, grad):
 
 
 def last_map(model, ids, recording, grad):
-    """Take the weights of the last cross-attention, the mean over its heads."""
+    """Return the weights of the last cross-attention, averaged over its heads."""
     return cross_maps(recording)[-1][-1]
 
 
 def mean_map(model, ids, recording, grad):
-    """Take the weights of all cross-attentions, the mean over heads and layers."""
+    """Return the weights of all cross-attentions, averaged over heads and layers."""
     return np.mean(cross_maps(recording), axis=0)[-1]
 
 
 def rollout(model, ids, recording, grad):
-    """Multiply the maps of all layers, half of each the residual    Abnar and Zuidema, 2020
-    """
+    """Multiply the maps of all layers, each averaged with the identity  Abnar and Zuidema, 2020"""
     def half(c):
         mean = weights(c)
         return (mean + np.eye(len(mean))) / 2
@@ -76,8 +74,7 @@ def rollout(model, ids, recording, grad):
 
 
 def alti(model, ids, recording, grad):
-    """Multiply contributions, by how near a part is to its sum     Ferrando et al., 2022 (ALTI+)
-    """
+    """Multiply contributions: how near each part is to its sum   Ferrando et al., 2022 (ALTI+)"""
     encoder, decoder, cache, outputs = [], [], recording.cache, recording.outputs
     x = outputs[PLACE][0]
     for i, (layer, c) in enumerate(zip(model.encoder.layers, cache.encoder.layers)):
@@ -97,10 +94,10 @@ def alti(model, ids, recording, grad):
 
 
 def followed(encoder, decoder):
-    """Follow the contribution of each position through the layers; return those to the last row.
+    """Follow the contributions of the positions through the layers; return those to the last row.
 
-    encoder : (T_src, T_src) of each layer
-    decoder : (own (T_tgt, T_tgt), residual of the cross-attention, cross (T_tgt, T_src))
+    encoder : for each layer (T_src, T_src)     decoder : for each layer (own (T_tgt, T_tgt),
+        residual of the cross-attention, cross (T_tgt, T_src))
     """
     memory = np.eye(len(encoder[0]))
     for layer in encoder:
@@ -122,7 +119,7 @@ def weights(c):
 
 
 def values(attention, c):
-    """Return the vector that each key brings to each query: (T_q, T_k, d_model)."""
+    """Return the vector that each key adds to each query: (T_q, T_k, d_model)."""
     V = c.attention.V[0]                                               # (h, T_k, d_v)
     W_O = attention.linear_O.W.value.reshape(len(V), V.shape[-1], -1)
     return np.einsum("hqk,hkv,hvd->qkd", c.attention.kept[0], V, W_O, optimize=True)
@@ -135,7 +132,7 @@ def with_residual(parts, x):
 
 
 def nearness(parts, add_norm, c):
-    """Return (T_q, parts): how near each part is to the norm of their sum, as a share."""
+    """Return (T_q, parts): the nearness of each part to the norm of the sum, as a share."""
     centred = parts - parts.mean(axis=-1, keepdims=True)
     parts = centred * c.layer_norm.inv_std[0][:, None] * add_norm.layer_norm.gamma.value
     y = parts.sum(axis=1, keepdims=True)

@@ -1,7 +1,7 @@
-"""An array that counts the multiply-adds of whatever layer it goes through.
+"""An array that counts the multiply-adds of any layer.
 
-`count` hands such arrays to a function. NumPy calls their method `__array_ufunc__` for every
-operation, which does the operation with plain arrays and counts it if it is a matrix product.
+`count` passes such arrays to a function. NumPy calls their method `__array_ufunc__` for every
+operation. The method computes with plain arrays, and counts it if it is a matrix product.
 """
 
 from collections.abc import Callable
@@ -13,11 +13,11 @@ from aiayn_np.checks import PLAIN
 
 
 class Counting(np.ndarray):
-    """An array that adds to `total` the multiply-adds of every matrix product that it is part of.
+    """An array that adds the multiply-adds of its matrix products to `total`.
 
     A product of (..., a, b) and (..., b, c) takes a b c multiply-adds for each matrix of the batch.
     A product with a vector of ones is a sum, and does not count. `chain` is the number of products
-    that had to wait for one another until this array was there.
+    that had to be computed one after another for this array.
     """
     total = 0
 
@@ -38,11 +38,11 @@ class Counting(np.ndarray):
         return follow(y, args[0] if isinstance(args[0], list) else args, 0)
 
 
-PLAIN.add(Counting)  # the layers take it: its numbers are those of a plain array
+PLAIN.add(Counting)  # the layers accept it; it computes as a plain array does
 
 
 def follow(y, sources, product):
-    """Return the result as a counting array, whose chain is one longer after a product."""
+    """Return the result as a counting array; a product makes its chain one longer."""
     if isinstance(y, np.ndarray):
         y = y.view(Counting)
         y.chain = max(getattr(source, "chain", 0) for source in sources) + product

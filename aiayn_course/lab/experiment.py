@@ -1,6 +1,6 @@
 """The parts of every experiment: a claim, a function that measures, and a Result.
 
-A Result is a dataclass of arrays and numbers. It says its finding in one sentence, judges the
+A Result is a dataclass of arrays and numbers. It has its finding in one sentence, judges the
 claim, and draws itself. It is written to JSON and read back, so that the gallery, the figures and
 the tests use the same numbers.
 """
@@ -39,7 +39,7 @@ class Result:
 
     @property
     def finding(self) -> str:
-        """Return one sentence with the numbers that were measured."""
+        """Return one sentence with the measured numbers."""
         raise NotImplementedError
 
     @property
@@ -79,16 +79,16 @@ class Result:
 
 @dataclass(frozen=True)
 class Experiment:
-    """A claim and how it is measured.
+    """A claim and its measurement.
 
-    name : on the command line, and of the figure's file
-    claim : its number in the gallery; those above 16 are not the paper's
-    section : of the paper; for a further claim, who says it
-    says : the claim in our words       alt : the figure in words
-    run : function with defaults for every argument, returns a `result`
-        Arguments that every function has mean the same: `seed` is that of all draws; there is one
-        model of each setting for each of `seeds`, and all models of a seed see the same batches;
-        `steps` are those of a training.
+    name : name on the command line and of the figure's file
+    claim : its number in the gallery; numbers above 16 are not the paper's
+    section : section of the paper; for a further claim, its author
+    says : the claim in our words       alt : a description of the figure
+    run : function with defaults for every argument; it returns a `result`
+        Common arguments mean the same in all functions: `seed` is for all draws; for each of
+        `seeds` there is one model of each setting, and all models of a seed see the same batches;
+        `steps` are steps of a training.
     trains : whether it trains models       timed : whether it measures time, so that numbers vary
     """
 
@@ -125,7 +125,7 @@ def plain_text(title):
 
 
 def plain(value):
-    """Return a value as JSON can hold it; a number that is not finite becomes None."""
+    """Return a value in a form for JSON; a number that is not finite becomes None."""
     if isinstance(value, dict):
         return {key: plain(v) for key, v in value.items()}
     if isinstance(value, np.ndarray | list | tuple):

@@ -11,7 +11,7 @@ from aiayn_np.files import replacing
 
 from .experiment import Experiment, plain_text
 
-PAPERS = 16  # claims of the paper; those with higher numbers are further ones
+PAPERS = 16  # number of claims of the paper; higher numbers are further claims
 
 HEAD = """# The paper's claims, measured
 
@@ -62,7 +62,7 @@ def page(experiments: Iterable[Experiment], folder: str | Path) -> str:
 
 
 def made(folder):
-    """Say on what machine and in what time the numbers were made, as `note_machine` noted it."""
+    """Return a sentence on the machine and the time, from the file of `note_machine`."""
     about = json.loads((Path(folder) / "about.json").read_text(encoding="utf-8"))
     return (f"{about['figures']} of the figures were last made together in"
             f" {about['seconds'] / 60:.0f} minutes, with Python"
@@ -70,7 +70,7 @@ def made(folder):
 
 
 def note_machine(folder: str | Path, seconds: float, figures: int) -> None:
-    """Write about.json: versions, machine, how many figures were made, and in what time."""
+    """Write about.json: versions, machine, number of figures and seconds."""
     about = dict(python=platform.python_version(), numpy=np.__version__, machine=processor(),
                  seconds=round(seconds), figures=figures)
     with replacing(Path(folder) / "about.json") as file:
@@ -87,6 +87,6 @@ def processor() -> str:
 
 
 def anchor(heading):
-    """Return the address of a heading within its page, as GitHub makes it."""
+    """Return the address of a heading in its page, in GitHub's form."""
     kept = [c for c in heading.lower() if c.isalnum() or c in " -_"]
     return "".join(kept).replace(" ", "-")

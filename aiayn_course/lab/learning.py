@@ -1,4 +1,4 @@
-"""Small models that are trained for a while, for the claims that only training can show."""
+"""Small models that are trained for a while, for claims about training."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import product
@@ -11,7 +11,7 @@ from aiayn_np.training.loss import LabelSmoothedCrossEntropy
 from aiayn_np.training.tasks import Task
 from aiayn_np.transformer import Transformer
 
-STEPS_PER_POINT = 10  # steps whose mean is one point of a curve
+STEPS_PER_POINT = 10  # number of steps averaged in one point of a curve
 SMALL = dict(N=1, d_model=32, d_ff=64, h=4, P_drop=0.0, max_len=64)
 
 
@@ -23,13 +23,13 @@ def small_model(task: Task, seed: int, **options: Any) -> Transformer:
 
 def learn(model: Transformer, task: Task, seed: int, *, steps: int,
           **options: Any) -> Iterator[Progress]:
-    """Yield the Progress of every step of `train`, without validation; it takes the options."""
+    """Yield the Progress of every step of `train`, without validation; options as in `train`."""
     rng = np.random.default_rng([seed, 1])
     return train(model, task, rng=rng, steps=steps, **(dict(validate_every=None) | options))
 
 
 def taught(task: Task, seed: int, model_options: dict, **options: Any) -> Transformer:
-    """Return a small model after its training; options are those of `learn`."""
+    """Train a small model and return it; options are those of `learn`."""
     model = small_model(task, seed, **model_options)
     for _ in learn(model, task, seed, **options):
         pass
@@ -37,7 +37,7 @@ def taught(task: Task, seed: int, model_options: dict, **options: Any) -> Transf
 
 
 def each(*settings: Iterable, seeds: Sequence[int], measure: Callable) -> dict[str, np.ndarray]:
-    """Measure every combination of settings with every seed; this is how every claim trains.
+    """Measure every combination of settings with every seed, as all claims that train do.
 
     settings : one iterable for each axis       measure : (*setting, seed) -> dict of numbers
     Return name -> array (one axis for each of the settings, seeds, ...).
@@ -52,7 +52,7 @@ def each(*settings: Iterable, seeds: Sequence[int], measure: Callable) -> dict[s
 def losses(model: Transformer, task: Task, seed: int, *, steps: int, **options: Any) -> np.ndarray:
     """Return the training loss of every step, without smoothing, in nats per token: (steps,).
 
-    A model whose numbers stop being finite has the loss nan from that step on.
+    If a model's numbers stop being finite, the loss is nan from this step on.
     """
     found = np.full(steps, np.nan)
     try:

@@ -1,4 +1,4 @@
-"""Time, memory and growth, measured so that they can be compared."""
+"""Comparable measurements of time, memory and growth."""
 
 import os
 import time
@@ -15,7 +15,7 @@ from aiayn_np.plotting.figures import COLORS, MARKERS
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# The processor's time for this program, if its clock is fine enough: other programs do not count.
+# The processor's time for this program, if the clock is fine enough: it ignores other programs.
 STEADY = time.thread_time if os.name == "posix" else time.perf_counter
 
 
@@ -23,7 +23,7 @@ def seconds(functions: Sequence[Callable[[], object]], repeats: int = 7,
             clock: Callable[[], float] = time.perf_counter) -> np.ndarray:
     """Return the seconds of each function, (functions, repeats), in turns; one call warms up.
 
-    clock : perf_counter (time that passes) or STEADY (time of the processor)
+    clock : perf_counter (elapsed time) or STEADY (processor time)
     """
     times = np.zeros((len(functions), repeats))
     for function in functions:
@@ -37,7 +37,7 @@ def seconds(functions: Sequence[Callable[[], object]], repeats: int = 7,
 
 
 def step_of(layer: Module, inputs: Sequence[np.ndarray], grad: np.ndarray) -> Callable[[], None]:
-    """Return forward and backward of a layer as one function without arguments."""
+    """Return one function without arguments that runs forward and backward of a layer."""
     def step():
         _, cache = layer.forward(*inputs)
         layer.backward(grad, cache)
@@ -45,7 +45,7 @@ def step_of(layer: Module, inputs: Sequence[np.ndarray], grad: np.ndarray) -> Ca
 
 
 def time_ratios(steps: Sequence[Callable[[], object]], base: int, repeats: int) -> np.ndarray:
-    """Return the quartiles of the time of each step over the median of one of them, (3, steps)."""
+    """Return the quartiles of each step's time over the median of step `base`: (3, steps)."""
     times = seconds(steps, repeats, STEADY)
     return np.quantile(times, (0.25, 0.5, 0.75), axis=1) / np.median(times[base])
 
@@ -59,7 +59,7 @@ def draw_quartiles(ax: "Axes", x: np.ndarray, quartiles: np.ndarray, label: str,
 
 
 def peak_bytes(function: Callable[[], object]) -> int:
-    """Return the most bytes that a call of the function held at once, beyond those held before."""
+    """Return the peak memory of a call of the function, minus the memory before, in bytes."""
     tracemalloc.start()
     try:
         before = tracemalloc.get_traced_memory()[0]
@@ -70,5 +70,5 @@ def peak_bytes(function: Callable[[], object]) -> int:
 
 
 def exponent(x: ArrayLike, y: ArrayLike) -> float:
-    """Return the exponent b of the best power law y = a x^b: the slope on logarithmic axes."""
+    """Return the exponent b of the best power law y = a x^b: a slope on logarithmic axes."""
     return float(np.polyfit(np.log(x), np.log(y), 1)[0])

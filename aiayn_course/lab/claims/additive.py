@@ -15,17 +15,17 @@ from ..measuring import exponent
 
 LABELS = {"additive": "additive", "dot": "dot product, unscaled", "scaled": "dot product, scaled"}
 FACTORIES = {"additive": additive_attention, "dot": dot_attention, "scaled": None}
-LAST = 25  # steps over which the last loss is a mean
-WIDTHS = 8192  # h times d_k when variances are measured: narrow heads are more heads
+LAST = 25  # the last loss is a mean over these steps
+WIDTHS = 8192  # h times d_k for the variances; narrow heads are more heads
 
 
 @dataclass
 class AdditiveAgainstDot(Result):
-    """Variance of each score before training, and loss of small models that train with it.
+    """Variance of each score before training, and loss of small models that train with the score.
 
     variance : name -> (len(width),)        loss : name -> (seeds, len(d_k)), nats per token
-    start, end : (seeds, len(d_k)), variance of the unscaled dot product in the encoder of its
-        model, before and after training
+    start, end : (seeds, len(d_k)), before and after training: the variance of the unscaled dot
+        product in the encoder of its model
     """
 
     width: np.ndarray
@@ -40,7 +40,7 @@ class AdditiveAgainstDot(Result):
 
     @property
     def flatness(self):
-        """Return the largest variance of the additive score over its smallest."""
+        """Return the ratio of the largest variance of the additive score to the smallest."""
         return float(self.variance["additive"].max() / self.variance["additive"].min())
 
     @property
@@ -63,8 +63,7 @@ class AdditiveAgainstDot(Result):
 
     @property
     def verdict(self):
-        """Return AGREES if at the widest d_k every dot product is worse than every additive score.
-        """
+        """Return AGREES if at the widest d_k additive attention is better for all seeds."""
         if self.flatness > 1.25 or self.behind[-1] <= 0:
             return DISAGREES
         if abs(exponent(self.width, self.variance["dot"]) - 1) > 0.05:  # not as d_k grows
@@ -86,8 +85,7 @@ class AdditiveAgainstDot(Result):
             ax.set_xlabel("$d_k$, width of queries and keys")
 
     def draw_variances(self, ax):
-        """Draw variances of the scores of random q and k; dashed, of the dot product in the models.
-        """
+        """Draw the variances of random scores; dashed lines are dot products in the models."""
         flat = f", largest / smallest = {self.flatness:.2f}"
         for i, (name, label) in enumerate(LABELS.items()):
             ax.loglog(self.width, self.variance[name], color=COLORS[i], marker=MARKERS[i],
@@ -106,7 +104,7 @@ def random_scores(score, h, d_k, rng, n=32):
 
 
 def start_variances(width: Sequence[int], rng: np.random.Generator) -> dict[str, np.ndarray]:
-    """Return name -> variance of the score as initialised, for each width."""
+    """Return name -> variance of the untrained score, for each width."""
     rows = []
     for d in width:
         h = max(WIDTHS // d, 1)
@@ -119,17 +117,17 @@ def start_variances(width: Sequence[int], rng: np.random.Generator) -> dict[str,
 def additive_against_dot(
     width=(4, 16, 64, 256, 1024), d_k=(4, 16, 64, 256), *, steps=200, seeds=(0, 1, 2, 3, 4),
 ):
-    """Compare additive attention with the dot product, scaled and not, as d_k grows.
+    """Compare additive attention with the dot product, scaled and unscaled, as d_k grows.
 
     First the variance of the scores is measured before training, for q and k with entries N(0, 1).
     Then a model with one layer and one head learns to copy; only its attention and d_k change. Its
-    projections start as usual (Xavier). So the entries of q and k are smaller if d_k is larger than
-    d_model, and the variance of their product does not start at d_k.
+    projections have Xavier's initial values. So the entries of q and k are smaller if d_k is larger
+    than d_model, and the variance of their product does not start at d_k.
 
     Parameters
     ----------
-    width : widths whose variance is measured       d_k : widths to train with
-    steps : of training; the loss is a mean over the last 25
+    width : the widths for the variances       d_k : the widths for training
+    steps : steps of training; the loss is a mean over the last 25
     """
     task = CopyTask(max_length=5)
 

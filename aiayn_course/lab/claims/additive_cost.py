@@ -16,11 +16,11 @@ RATIOS = (1, 3, 10, 30, 100)  # ticks
 
 @dataclass
 class AdditiveCost(Result):
-    """Time and memory of additive attention over those of the scaled dot product.
+    """Time and memory of additive attention, divided by those of the scaled dot product.
 
     n : lengths, measured with the width d_k[at]      d_k : widths, measured at the length n[at]
     time_n, time_d : (3, sizes), lower quartile, median and upper quartile
-    memory_n, memory_d : (sizes,), peak bytes
+    memory_n, memory_d : (sizes,), ratios of peak bytes
     """
 
     n: np.ndarray
@@ -68,7 +68,7 @@ class AdditiveCost(Result):
 
 
 def cost_ratios(n, d_k, repeats, rng):
-    """Return the quartiles of time, and the peak bytes, of additive over dot."""
+    """Return the quartiles of time and the peak bytes of additive attention, relative to dot."""
     *inputs, grad = rng.standard_normal((4, 1, n, d_k), dtype=np.float32)
     layers = additive_attention(1, d_k, d_k, rng).astype(np.float32), ScaledDotProductAttention()
     steps = [step_of(layer, inputs, grad) for layer in layers]
@@ -82,7 +82,7 @@ def additive_cost(n=(16, 32, 64, 128, 256), d_k=(4, 16, 64, 256, 1024), *, at=2,
     Parameters
     ----------
     n : lengths, measured with the width d_k[at]       d_k : widths, measured at length n[at]
-    at : index of both       repeats : how often each is timed; they take turns
+    at : index into n and d_k       repeats : number of timings for each layer, in turns
     """
     rng = np.random.default_rng(seed)
     time_n, memory_n = zip(*[cost_ratios(size, d_k[at], repeats, rng) for size in n])

@@ -15,8 +15,8 @@ from ..experiment import AGREES, DISAGREES, Experiment, Result
 class Causality(Result):
     """Frobenius norms ‖∂ out_t / ∂ input_s‖ of the decoder, (T, T) or (T, T_src).
 
-    masked, unmasked : with respect to its own input x_s, with the causal mask and without
-    memory : with respect to the memory at s       real : bool (T_src,), False where it is padding
+    masked, unmasked : derivatives by the decoder's input x_s, with the causal mask and without
+    memory : derivatives by the memory at s       real : bool (T_src,), False for padding
     """
 
     masked: np.ndarray
@@ -33,7 +33,7 @@ class Causality(Result):
 
     @property
     def zeros(self):
-        """Tell whether each block is exactly 0: the future, padding, and the other positions."""
+        """Tell for each block whether it is exactly 0: the future, padding, all other positions."""
         seen = (self.masked[~self.future], self.memory[:, self.real].ravel())
         return (self.masked[self.future] == 0, self.memory[:, ~self.real].ravel() == 0,
                 np.concatenate(seen) == 0)
@@ -71,7 +71,7 @@ class Causality(Result):
 def block_norms(decoder, x, memory, **masks):
     """Return ‖∂ out_t / ∂ x_s‖ (T, T) and ‖∂ out_t / ∂ memory_s‖ (T, T_src), by backward passes.
 
-    x (T, d_model), memory (T_src, d_model). The sequence is repeated T d_model times, and the
+    x (T, d_model), memory (T_src, d_model). A batch has T d_model copies of the sequence. The
     backward of each copy starts from one number of the output.
     """
     T, d_model = x.shape
@@ -89,9 +89,9 @@ def causality(T=10, *, T_src=8, padded=3, N=2, d_model=32, h=4, allowed=causal, 
 
     Parameters
     ----------
-    T, T_src : target and source positions      padded : how many source positions are padding
-    N, d_model, h : of the stacks, with d_ff = 4 d_model
-    allowed : makes the mask (T, T) from T
+    T, T_src : target and source positions      padded : number of padded source positions
+    N, d_model, h : sizes of the stacks, with d_ff = 4 d_model
+    allowed : a function that returns the mask (T, T) for T
     """
     rng = np.random.default_rng(seed)
     model = Transformer(50, N=N, d_model=d_model, d_ff=4 * d_model, h=h, rng=rng)

@@ -14,14 +14,14 @@ from aiayn_np.variants.recurrent import RNN
 from ..experiment import AGREES, DISAGREES, Experiment, Result
 from ..measuring import STEADY, exponent, peak_bytes, seconds
 
-RADIUS, K = 32, 3  # of restricted attention, r = 2 RADIUS + 1 = 65, and of the convolution
+RADIUS, K = 32, 3  # restricted attention has r = 2 RADIUS + 1 = 65, the convolution K
 LAYERS = {
     "self-attention": lambda d, rng: ScaledDotProductAttention(),
     "restricted": lambda d, rng: LocalAttention(RADIUS),
     "recurrent": lambda d, rng: RNN(d, d, rng=rng),
     "convolution": lambda d, rng: Convolution1D(d, d, K, rng=rng),
 }
-# At these sizes the term of Table 1 is the largest, and a call takes a few milliseconds.
+# At these sizes the term of Table 1 dominates, and a call takes a few milliseconds.
 SIZES = {
     "n": {"self-attention": [(n, 64) for n in (256, 512, 1024)],
           "restricted": [(n, 64) for n in (1024, 2048, 4096, 8192)],
@@ -41,9 +41,9 @@ TOLERANCE = 0.2
 
 @dataclass
 class Complexity(Result):
-    """Costs of forward passes over those at the smallest size: axis -> layer -> array.
+    """Costs of forward passes, relative to the smallest size: axis -> layer -> array.
 
-    sizes : n or d, whichever is the axis     time : the best of many     memory : peak bytes
+    sizes : n or d, depending on the axis     time : the best of many     memory : peak bytes
     """
 
     sizes: dict
@@ -53,13 +53,13 @@ class Complexity(Result):
     size, layout = (9.0, 6.0), {"sharey": True}
 
     def exponents(self, axis, what="time"):
-        """Return {layer: exponent of n or d in its time or memory}."""
+        """Return {layer: exponent of n or d in the layer's time or memory}."""
         return {name: exponent(self.sizes[axis][name], y)
                 for name, y in getattr(self, what)[axis].items()}
 
     @property
     def error(self):
-        """Return the largest distance of an exponent of time from that of Table 1."""
+        """Return the largest difference of an exponent of time from Table 1."""
         return max(abs(b - TABLE_1[axis][name])
                    for axis in TABLE_1 for name, b in self.exponents(axis).items())
 
@@ -104,7 +104,7 @@ class Complexity(Result):
 
 
 def forward_of(name: str, n: int, d: int, rng: np.random.Generator) -> Callable[[], object]:
-    """Return a forward pass of a layer on one float32 sequence, as a function without arguments."""
+    """Return a function without arguments: a forward pass of a layer on one float32 sequence."""
     layer = LAYERS[name](d, rng).astype(np.float32)
     x = rng.standard_normal((n, d), dtype=np.float32)
     inputs = (x, x, x) if isinstance(layer, ScaledDotProductAttention) else (x,)
@@ -112,9 +112,9 @@ def forward_of(name: str, n: int, d: int, rng: np.random.Generator) -> Callable[
 
 
 def relative_costs(sizes, measure, rng):
-    """Return {layer: the costs of its forward passes over the first one, for all of its sizes}.
+    """Return {layer: costs of its forward passes at all its sizes, relative to the first size}.
 
-    sizes : layer -> pairs (n, d)       measure : list of functions -> a number for each
+    sizes : layer -> pairs (n, d)       measure : list of functions -> a number for each function
     """
     costs = {}
     for name, pairs in sizes.items():
@@ -126,15 +126,15 @@ def relative_costs(sizes, measure, rng):
 def complexity(sizes=SIZES, *, repeats=100, seed=0):
     """Measure self-attention, restricted self-attention, an RNN and a convolution.
 
-    Attention has no projections here, as Table 1 counts it. Only forward passes are measured;
-    backward passes consist of the same products, twice as many. Each layer is measured at sizes
-    where the term of Table 1 is the largest, so times of different layers cannot be compared.
-    `aiayn-np figures` uses one thread of BLAS: several on a busy machine blur the exponents.
+    As in Table 1, attention has no projections here. Only forward passes are measured; backward
+    passes have the same products, twice as many. Each layer is measured at sizes at which the term
+    of Table 1 dominates, so times of different layers cannot be compared. `aiayn-np figures` uses
+    one thread of BLAS, because several threads on a busy machine blur the exponents.
 
     Parameters
     ----------
-    sizes : axis, "n" and "d" -> layer -> pairs (n, d), of which one grows
-    repeats : calls of each size, in turns; the fastest counts, because it was disturbed least
+    sizes : axis, "n" or "d" -> layer -> pairs (n, d), with one of them growing
+    repeats : calls of each size, in turns; the fastest call counts, because it was disturbed least
     """
     rng = np.random.default_rng(seed)
     grown = {axis: {name: np.array(pairs)[:, column] for name, pairs in sizes[axis].items()}

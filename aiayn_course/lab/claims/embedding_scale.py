@@ -16,12 +16,12 @@ WITH, WITHOUT = r"with $\sqrt{d_{model}}$", "without it"
 
 @dataclass
 class EmbeddingScale(Result):
-    """Sizes (root mean square of an entry) and likeness (mean cosine) of the sums, per d_model.
+    """Sizes (root mean square of an entry) and likeness (mean cosine) of the sums, by d_model.
 
     position : size of the positional encoding
     scaled, unscaled : size of the embedding with the factor, and without it
     same_token : (2, len(d_model)), likeness of one token at two positions; row 0 has the factor
-    same_position : the same for two tokens at one position
+    same_position : (2, len(d_model)), likeness of two tokens at one position
     """
 
     d_model: np.ndarray
@@ -34,7 +34,7 @@ class EmbeddingScale(Result):
 
     @property
     def ratio(self):
-        """Return the size of the embedding in sizes of the positional encoding, with the factor."""
+        """Return the size of the scaled embedding divided by that of the positional encoding."""
         return self.scaled / self.position
 
     @property
@@ -69,7 +69,7 @@ class EmbeddingScale(Result):
             ax.legend(loc="lower left")
 
     def draw_cosines(self, ax):
-        places = ((0.80, 0.38), (0.57, 1.03))                          # of the names, per factor
+        places = ((0.80, 0.38), (0.57, 1.03))                        # of the names, for each factor
         for i, how in enumerate((WITH, WITHOUT)):
             style: dict = dict(marker=MARKERS[i], color=COLORS[i])
             ax.semilogx(self.d_model, self.same_token[i], **style, label=how)
@@ -94,12 +94,12 @@ def size(x):
 def embedding_scale(
     d_model=(8, 16, 32, 64, 128, 256, 512, 1024), *, vocab_size=1000, T=64, tokens=64, seed=0,
 ):
-    """Measure embeddings as they are drawn, N(0, 1/d_model), and positional encodings.
+    """Measure untrained embeddings, N(0, 1/d_model), and positional encodings.
 
     Parameters
     ----------
     d_model : widths        vocab_size : rows of the embedding        T : positions, from 0
-    tokens : the number of tokens whose cosines are measured
+    tokens : the number of tokens for the cosines
     """
     rng = np.random.default_rng(seed)
     sizes, likeness = [], []

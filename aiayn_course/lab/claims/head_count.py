@@ -17,9 +17,9 @@ PAPER_D_K = {"x": [16, 32, 64], "perplexity": [5.16, 5.01, 4.92]}
 
 @dataclass
 class Widths(Result):
-    """Held-out loss after `steps` steps, in nats per token, for several tasks, seeds and x.
+    """Held-out loss after `steps` steps, in nats per token, for tasks, seeds and values of x.
 
-    loss : (tasks, seeds, values); one seed has the same batches for all values
+    loss : (tasks, seeds, values); the models of one seed see the same batches for all values
     """
 
     tasks: list
@@ -31,8 +31,8 @@ class Widths(Result):
     def compare(self, x, base):
         """Return (ratios, signs), one for each task.
 
-        A ratio is the loss at x over the loss at base, a geometric mean over seeds. A sign is +1 if
-        x is worse with every seed, -1 if it is better with every seed, else 0.
+        A ratio is the loss at x divided by the loss at base, a geometric mean over seeds. A sign is
+        +1 if x is worse for every seed, -1 if x is better for every seed, else 0.
         """
         log = np.log(self.at(x) / self.at(base))                       # (tasks, seeds)
         return np.exp(log.mean(axis=1)), (log > 0).all(axis=1) * 1 - (log < 0).all(axis=1)
@@ -42,13 +42,13 @@ class Widths(Result):
         return self.loss[..., list(self.x).index(x)]
 
     def compared(self, x, base):
-        """Return the comparison in words: "1.52 (copy), ..."; it says where seeds differ."""
+        """Return the comparison as text, "1.52 (copy), ...", with a note if seeds differ."""
         parts = zip(self.tasks, *self.compare(x, base))
         return ", ".join(f"{ratio:.2f} ({task}{'' if sign else ', seeds differ'})"
                          for task, ratio, sign in parts)
 
     def draw_both(self, ours, paper, name, table, bases):
-        """Draw our losses and the paper's against x, each over the loss at its base."""
+        """Draw our losses and the paper's against x, each divided by the loss at its base."""
         for i, task in enumerate(self.tasks):
             draw_spread(ours, self.x, self.loss[i] / self.at(bases[0])[i][:, None], task, i)
         log = np.log(table["perplexity"])
@@ -88,8 +88,8 @@ class HeadCount(Widths):
     def verdict(self):
         """Return AGREES if the fewest and the most heads are worse on every task and seed.
 
-        It is never DISAGREES: the paper compares models that are trained to the end, and these
-        losses show how fast a model learns.
+        It is never DISAGREES: the paper compares fully trained models, but these losses show how
+        fast a model learns.
         """
         signs = [self.compare(self.x[end], self.base)[1] for end in (0, -1)]
         return AGREES if np.min(signs) > 0 else NOT_HERE
@@ -117,7 +117,7 @@ class KeyWidth(Widths):
     def verdict(self):
         """Return AGREES if the least d_k is worse on every task and seed.
 
-        It is DISAGREES if the least d_k is better on one task with every seed.
+        It is DISAGREES if the least d_k is better for every seed on one task.
         """
         signs = self.compare(self.x[0], self.x[-1])[1]
         return AGREES if signs.min() > 0 else DISAGREES if signs.min() < 0 else NOT_HERE
@@ -129,7 +129,7 @@ class KeyWidth(Widths):
 
 def held_out_losses(models, *, tasks=("copy", "reverse", "sort"), seeds=(0, 1, 2, 3), steps=200,
                     batch_size=16):
-    """Return tasks, steps and the losses (tasks, seeds, values) of models without smoothing.
+    """Train models without smoothing; return tasks, steps and the losses (tasks, seeds, values).
 
     models : options of `small_model`, one dict for each value       tasks : names of toy tasks
     """
@@ -144,7 +144,7 @@ def held_out_losses(models, *, tasks=("copy", "reverse", "sort"), seeds=(0, 1, 2
 
 
 def head_count(h=(1, 4, 8, 16, 32), **training):
-    """Train models that differ in h alone, with d_k = d_v = d_model / h, and measure their loss.
+    """Train models that differ only in h, with d_k = d_v = d_model / h, and measure their loss.
 
     Parameters
     ----------
@@ -155,7 +155,7 @@ def head_count(h=(1, 4, 8, 16, 32), **training):
 
 
 def key_width(d_k=(1, 2, 4, 8), **training):
-    """Train models that differ in d_k alone, with h = 4 and d_v = 8, and measure their loss.
+    """Train models that differ only in d_k, with h = 4 and d_v = 8, and measure their loss.
 
     Parameters
     ----------

@@ -15,10 +15,10 @@ from aiayn_np.transformer import Transformer
 from ..experiment import AGREES, DISAGREES, NOT_HERE, Experiment, Result
 from ..learning import each, small_model
 
-ALIGNED = 0.3  # the best head's weight on the answer must exceed its shuffled baseline by this
-# Where the answer to output t of n symbols stands in the source.
+ALIGNED = 0.3  # least difference of the best head's weight on the answer and its baseline
+# the source position of the answer to output t of n symbols
 ANSWER = {"copy": lambda t, n: t, "reverse": lambda t, n: n - 1 - t}
-# Places a head may look at, when the answer stands at a; <eos> stands at n.
+# the position of each job, for the answer at a; <eos> is at n
 JOBS = {
     "the answer": lambda a, n: a, "one before it": lambda a, n: a - 1,
     "one after it": lambda a, n: a + 1, "first symbol": lambda a, n: 0 * a,
@@ -28,14 +28,14 @@ JOBS = {
 
 @dataclass
 class HeadJobs(Result):
-    """Weight of each cross-attention head on the place of each job, and with places shuffled.
+    """Weight of each cross-attention head on the position of each job, and on shuffled positions.
 
     score, baseline : (tasks, seeds, heads, jobs)
-    untrained : the most by which a head beats its baseline on a job before training; a trained head
-        has a job if it beats its baseline by more
+    untrained : the largest difference of score and baseline before training; a trained head has a
+        job if its difference is larger
     solved : whether the validation of each model was perfect, (tasks, seeds)
-    shown : for each task the name of the head that is drawn, the best aligned one of the first seed
-    maps : its weights on one test sequence, (tasks, T, T)
+    shown : for each task the name of the drawn head, the best aligned head of the first seed
+    maps : the drawn head's weights on one test sequence, (tasks, T, T)
     source, output : tokens of that sequence, (tasks, T)
     """
 
@@ -61,17 +61,17 @@ class HeadJobs(Result):
 
     @property
     def aligned(self):
-        """Return the margin on the answer of the best head of each model: (tasks, seeds)."""
+        """Return, for each model, the best head's margin on the answer: (tasks, seeds)."""
         return self.margin[..., 0].max(axis=-1)
 
     @property
     def best(self):
-        """Return the job that each head does best, -1 where it has none."""
+        """Return the best job of each head, or -1 for a head without a job."""
         return np.where(self.margin.max(-1) > self.untrained, self.margin.argmax(-1), -1)
 
     @property
     def different(self):
-        """Return the number of different jobs that the heads of each model have: (tasks, seeds)."""
+        """Return the number of different jobs among the heads of each model: (tasks, seeds)."""
         return np.array([[len(set(m[m >= 0])) for m in task] for task in self.best])
 
     @property
@@ -89,7 +89,7 @@ class HeadJobs(Result):
 
     @property
     def verdict(self):
-        """Return AGREES if every model has an aligned head, and heads with two or more jobs."""
+        """Return AGREES if every model has an aligned head, and heads with at least two jobs."""
         if not (self.aligned >= ALIGNED).all():
             return DISAGREES
         return AGREES if (self.different >= 2).all() else NOT_HERE
@@ -106,8 +106,7 @@ class HeadJobs(Result):
         axes[0].legend(ncols=2, loc="upper center", bbox_to_anchor=(0.5, -0.19), frameon=False)
 
     def draw_scores(self, ax, i):
-        """Draw a point for every head of a task at the weight of its best job, and the baselines.
-        """
+        """Draw each head of a task as a point at the weight of its best job, and the baselines."""
         seeds, heads = self.score.shape[1:3]
         x = np.arange(seeds)[:, None] + np.linspace(-0.3, 0.3, heads)
         best = self.margin[i].argmax(-1)[..., None]
@@ -129,11 +128,11 @@ class HeadJobs(Result):
 
 def job_scores(heads: np.ndarray, lengths: np.ndarray, answer: Callable, rng: np.random.Generator,
                job: Callable = JOBS["the answer"]) -> tuple[np.ndarray, ...]:
-    """Return (score, baseline), each (heads,): mean weight on a place, and with places shuffled.
+    """Return (score, baseline), each (heads,): mean weight on a position, real or shuffled.
 
     heads : weights (n, heads, T_q, T_k)          lengths : symbols of each sequence, without <eos>
-    answer : (t, length) -> positions in the source of the answers to outputs t, an array
-    job : one of JOBS; outputs for which its place lies outside the source do not count
+    answer : (t, length) -> source positions of the answers to outputs t, an array
+    job : one of JOBS; outputs do not count if the job's position lies outside the source
     The baseline permutes the length + 1 positions of each source.
     """
     right, shuffled = [], []
@@ -166,9 +165,9 @@ def job_table(model: Transformer, task: Task, n: int, seed: int) -> np.ndarray:
 
 
 def example(model, task, score):
-    """Return (name of the head that scores best on the answer, its weights, source and output).
+    """Return (name of the head with the best score on the answer, its weights, source and output).
 
-    The map is that of the longest test sequence with the most different symbols.
+    The example is the longest test sequence with the most different symbols.
     """
     src, tgt_in, tgt_out = task.test(500)
     i = max(range(len(src)), key=lambda i: ((src[i] != task.pad).sum(), len(set(src[i]))))
@@ -189,8 +188,8 @@ def head_jobs(*, seeds=(0, 1, 2, 3, 4), steps=1000, n=300):
 
     Parameters
     ----------
-    steps : at most; training ends when the validation is perfect
-    n : test sequences to measure on
+    steps : the most steps; training ends when the validation is perfect
+    n : number of test sequences
     """
     def measure(name, seed):
         task = TASKS[name](symbols=6, max_length=6)

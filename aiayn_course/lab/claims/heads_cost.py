@@ -11,16 +11,16 @@ from ..counting import count
 from ..experiment import AGREES, DISAGREES, Experiment, Result
 from ..measuring import draw_quartiles, step_of, time_ratios
 
-SIMILAR = 1.5  # "similar" is taken to mean at most this many times the cost of one head
+SIMILAR = 1.5  # "similar" here: at most this many times the cost of one head
 PAPER_H = 8
 
 
 @dataclass
 class HeadsCost(Result):
-    """Time of forward and backward with h heads over the time with one, at some lengths n.
+    """Time of forward and backward with h heads, relative to one head, at some lengths n.
 
     ratio : (3, len(n), len(h)), lower quartile, median and upper quartile
-    multiply_adds : (len(n), len(h)), of the matrix products, forward; backward has twice as many
+    multiply_adds : (len(n), len(h)), of the products in forward; backward has twice as many
     """
 
     h: np.ndarray
@@ -33,7 +33,7 @@ class HeadsCost(Result):
 
     @property
     def at_paper_h(self):
-        """Return the median time of the paper's h = 8 over that of one head, for each n."""
+        """Return the median time of the paper's h = 8, relative to one head, for each n."""
         return self.ratio[1][:, np.flatnonzero(self.h == PAPER_H)[0]]
 
     @property
@@ -71,9 +71,9 @@ def heads_cost(h=(1, 2, 4, 8, 16, 32), n=(64, 512), *, d_model=512, repeats=7, s
 
     Parameters
     ----------
-    h : numbers of heads; the others are compared with the first; 8 must be among them
+    h : numbers of heads, with 8 among them; the first is the one to compare with
     n : lengths of the sequence       d_model : width
-    repeats : how often the longest is timed, in turns; shorter ones are timed more often
+    repeats : number of timings of the longest sequence, in turns; shorter sequences have more
     """
     rng = np.random.default_rng(seed)
     layers = [MultiHeadAttention(d_model, heads, rng=rng).astype(np.float32) for heads in h]

@@ -1,4 +1,4 @@
-"""Claim 17, a further one: a head that finds the successor of the same symbol needs two layers."""
+"""Claim 17, a further one: a head that finds a symbol's earlier successor needs two layers."""
 
 from collections import deque
 from dataclasses import dataclass
@@ -17,24 +17,24 @@ from aiayn_np.variants.pre_norm import PreNormEncoderLayer
 from ..experiment import AGREES, DISAGREES, IN_PART, NOT_HERE, Experiment, Result
 from ..learning import each
 
-PAD, SYMBOLS, T = 0, 31, 42  # ids 1 to 31; a sequence has 42 of them
+PAD, SYMBOLS, T = 0, 31, 42  # ids 1 to 31; T symbols in a sequence
 PERIODS = range(6, 15)
-HALF = T // 2  # every symbol of the second half has come before, even with the longest period
+HALF = T // 2  # every symbol of the second half is a repetition, even for the longest period
 SIZE: dict = dict(d_model=64, d_ff=128, h=4, P_drop=0.0, max_len=T, layer=PreNormEncoderLayer)
 COPIES, GUESSES = 0.9, 0.4  # share of right symbols: at least with two layers, at most with one
-FINDS, SPREAD = 0.8, 0.3  # the same for the prefix score of the best head
+FINDS, SPREAD = 0.8, 0.3  # the same bounds for the prefix score of the best head
 
 
 @dataclass
 class Induction(Result):
-    """Models with one layer (row 0) and two (row 1) that go on with a repeated random sequence.
+    """Models with one layer (row 0) and two (row 1) that continue a repeated random sequence.
 
-    copied : share of the symbols of the second half that are right, (2, seeds)
-    exact : share of the sequences whose whole second half is right, (2, seeds)
-    prefix : of each head, (2, seeds, heads), layer by layer; nan where there is no second layer.
-        The weight on the symbol that followed the same symbol, a mean over the second half
-    copying : share of the symbols whose own logit a head raises most when it reads them
-    without : `exact` when the head is removed
+    copied : share of right symbols in the second half, (2, seeds)
+    exact : share of sequences with a right second half, (2, seeds)
+    prefix : (2, seeds, heads), the weight of each head on the symbol after an earlier occurrence of
+        the same symbol, averaged over the second half; nan where there is no second layer
+    copying : share of symbols that a head copies: it raises the symbol's own logit most
+    without : `exact` after the head is removed
     """
 
     steps: int
@@ -52,7 +52,7 @@ class Induction(Result):
         return np.nanmax(self.prefix, axis=-1)
 
     def at_best(self, scores):
-        """Return another score of the head of two layers with the best prefix score: (seeds,)."""
+        """Return another score of the head with the best prefix score, for two layers: (seeds,)."""
         return np.take_along_axis(scores[1], self.prefix[1].argmax(-1)[:, None], axis=-1)[:, 0]
 
     @property
@@ -71,10 +71,9 @@ class Induction(Result):
 
     @property
     def verdict(self):
-        """Return AGREES if two layers copy and have such a head on every seed, and one has none.
+        """Return AGREES if two layers copy and have such a head for every seed; one has none.
 
-        DISAGREES if one layer copies with some seed, IN_PART if two layers copy without such a
-        head.
+        DISAGREES if one layer copies for some seed, IN_PART if two layers copy without such a head.
         """
         (one, two), (spread, finds) = self.copied, self.best
         if one.max() >= COPIES:
@@ -107,7 +106,7 @@ class Induction(Result):
 
 
 def repeated(n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return (ids, targets, periods), each (n, ...): a block of different symbols, again and again.
+    """Return (ids, targets, periods), each (n, ...): a block of different symbols that repeats.
 
     Each row has a period of its own. Targets are padding until the block begins again.
     """
@@ -119,7 +118,7 @@ def repeated(n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, 
 
 
 def trained(N: int, seed: int, steps: int = 800, batch_size: int = 32) -> LanguageModel:
-    """Return a pre-norm language model of N layers that was trained on `repeated` sequences."""
+    """Train a pre-norm language model of N layers on `repeated` sequences, and return it."""
     model = LanguageModel(SYMBOLS + 1, N=N, pad=PAD, rng=np.random.default_rng(seed), **SIZE)
     rng = np.random.default_rng([seed, 1])
     model.astype(np.float32)
@@ -138,20 +137,19 @@ def copied(model: LanguageModel, ids: np.ndarray, targets: np.ndarray) -> tuple[
 
 
 def prefix_scores(model: LanguageModel, ids: np.ndarray, period: np.ndarray) -> np.ndarray:
-    """Return (heads,): the mean weight, in the second half, on all that followed the same symbol.
-    """
+    """Return (heads,): mean weight, in the second half, on successors of the same symbol."""
     _, cache = model.forward(ids)
     weights = np.concatenate(list(attention_maps(cache).values()), axis=1)  # (n, heads, T, T)
-    back = np.arange(T)[:, None] - np.arange(T)                        # how far a key lies back
+    back = np.arange(T)[:, None] - np.arange(T)                    # distance from query back to key
     after = (back >= 0) & ((back + 1) % period[..., None] == 0)        # (n, T, T)
     return (weights * after[:, None]).sum(axis=-1)[..., HALF:].mean(axis=(0, 2))
 
 
 def copying_scores(model):
-    """Return (heads,): the share of the symbols whose own logit is the one that a head raises most.
+    """Return, for each head, the share of symbols that it copies: it raises their own logit most.
 
-    The logits that a head adds for a symbol that it reads are the symbol's embedding through norm,
-    W^V, W^O, norm and E^T.
+    The logits that a head adds for a symbol are the symbol's embedding through norm, W^V, W^O, norm
+    and E^T.
     """
     E, norm = model.stack.embedding(np.arange(1, SYMBOLS + 1)), model.stack.encoder.norm
     scores = []
@@ -179,20 +177,20 @@ def exact_without(model: LanguageModel, ids: np.ndarray, targets: np.ndarray) ->
 
 
 def heads_of(attention):
-    """Return the columns of W^V, which are the rows of W^O, of each head: slices."""
+    """Return for each head a slice: its columns of W^V, which are its rows of W^O."""
     d_v = len(attention.linear_O.W.value) // attention.h
     return [slice(i * d_v, (i + 1) * d_v) for i in range(attention.h)]
 
 
 def induction(*, seeds=(0, 1, 2, 3, 4), steps=800, batch_size=32, tests=500):
-    """Train pre-norm language models of one and two layers on sequences that repeat themselves.
+    """Train pre-norm language models of one and two layers on sequences that repeat a block.
 
-    The period is drawn from 6 to 14 for each sequence. With one fixed period a single layer would
-    copy by position. A sequence is 42 symbols long, and the symbols of its block are all different.
+    The period is drawn from 6 to 14 for each sequence. With one fixed period, a single layer would
+    copy by position. A sequence is 42 symbols long, and the symbols of a block are all different.
 
     Parameters
     ----------
-    tests : sequences to measure on
+    tests : number of test sequences
     """
     ids, targets, period = repeated(tests, np.random.default_rng(len(PERIODS)))
 

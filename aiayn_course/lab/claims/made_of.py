@@ -1,4 +1,4 @@
-"""Claim 18, a further one: shares name the source token that a word was made of."""
+"""Claim 18, a further one: shares name the source token that decided a written word."""
 
 import copy
 import re
@@ -21,10 +21,10 @@ from ..experiment import AGREES, DISAGREES, IN_PART, Experiment, Result
 from ..learning import each, learn, small_model
 from .head_jobs import ANSWER, solve
 
-CHANCE = 0.25  # at most this share of the words is named with a shuffled decoder
+CHANCE = 0.25  # with a shuffled decoder, at most this share of the words is named
 MAPS = ("last cross map", "mean of cross maps", "rollout")
 SHARES = {"shares": METHODS["shares"]}
-DECISIVE = np.log(2)  # nats: replacing the token makes the word half as probable, or less
+DECISIVE = np.log(2)  # nats: replacing the token at least halves the word's probability
 GERMAN = """null eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn
     fünfzehn sechzehn siebzehn achtzehn neunzehn zwanzig dreißig vierzig fünfzig sechzig siebzig
     achtzig neunzig hundert tausend"""
@@ -36,14 +36,14 @@ VALUE = {word: n for n, word in [*enumerate(UNITS), *enumerate(MONTHS, 1),
 
 @dataclass
 class MadeOf(Result):
-    """How often each method names the right source token: (tasks, seeds, methods) each.
+    """The share of words for which each method names the right source token, or the costliest one.
 
-    known : of all words that were asked about      decisive : of those that some token decides
-    agrees : how often it is the token whose replacement costs the most
-    asked : how many words, (tasks, seeds), as all that follow
-    carried : the cost of replacing the token that shares name, over that of the costliest token
-    shuffled : `known` of the shares when the numbers of the decoder have changed places
-    last, held : nats lost when the last written word is another, as it is and with weights held
+    known : (tasks, seeds, methods), for all words      decisive : for words that one token decides
+    agrees : (tasks, seeds, methods), the named token is the one whose replacement costs most
+    asked : number of words, (tasks, seeds), as all fields below
+    carried : the cost of replacing the token that shares name, relative to the costliest token
+    shuffled : `known` of the shares after the numbers of the decoder are shuffled
+    last, held : nats lost by replacing the last written word; held: with the attention weights held
     """
 
     tasks: list
@@ -62,12 +62,12 @@ class MadeOf(Result):
 
     @property
     def moved(self):
-        """Return the share of the last word's effect that is left with held weights, per task."""
+        """Return held / last, the effect left with held weights, for each translation task."""
         toys = len(ANSWER)
         return (self.held / self.last)[toys:].mean(axis=1)
 
     def of(self, method, scores="known"):
-        """Return a method's scores for each task, the mean over the seeds: (tasks,)."""
+        """Return a method's scores for each task, averaged over the seeds: (tasks,)."""
         return getattr(self, scores)[..., self.methods.index(method)].mean(axis=1)
 
     @property
@@ -86,7 +86,7 @@ class MadeOf(Result):
 
     @property
     def bars(self):
-        """Tell, by name, whether each of the numbers that the claim asks for is reached."""
+        """Tell for each condition of the claim, by name, whether it is met."""
         known, decisive = (dict(zip(self.tasks, self.of("shares", name)))
                            for name in ("known", "decisive"))
         return {"copy and reverse": known["copy"] == known["reverse"] == 1,
@@ -98,7 +98,7 @@ class MadeOf(Result):
 
     @property
     def verdict(self):
-        """Return AGREES if all bars are reached, DISAGREES if a map is better on every task."""
+        """Return AGREES if all conditions are met, DISAGREES if one map is better on every task."""
         if any((self.of("shares") < self.of(name)).all() for name in MAPS):
             return DISAGREES
         return AGREES if all(self.bars.values()) else IN_PART
@@ -142,21 +142,21 @@ class Sentences(Task):
                 padded([[*t, EOS] for t in tgt]))
 
     def names(self, ids):
-        """Return the words of ids, without the special ones."""
+        """Return the words of ids, without the special tokens."""
         words = list(self.ids)
         return [words[i - FIRST_SYMBOL] for i in ids if i >= FIRST_SYMBOL]
 
 
 def places_in_german(source, target):
-    """Return for each English word the places of its German one; none if it stands there twice."""
+    """Return for each English word the place of its German word; none for a repeated word."""
     source = ["eins" if word == "ein" else word for word in source]
     return [at if len(at := places(source, GERMAN_OF.get(word))) == 1 else [] for word in target]
 
 
 def places_in_chinese(source, target):
-    """Return for each word of a number, day or month the places of its digit, and of its 十.
+    """Return for each word of a number, day or month the places of its digit and of the digit's 十.
 
-    There are none for 十 alone, or if the digit stands or is said twice.
+    There are none for 十 alone, nor for a digit that occurs twice in one of the texts.
     """
     numbers = [VALUE.get(word, 0) for word in target]
     digits = [DIGITS[n % 10 or n // 10] if n not in (0, 10) else "" for n in numbers]
@@ -170,12 +170,12 @@ def places_in_chinese(source, target):
 
 
 def places(words, word):
-    """Return the places at which a word stands."""
+    """Return the places of a word in a list."""
     return [i for i, other in enumerate(words) if other == word]
 
 
 def places_in_order(answer):
-    """Return a function that gives the place of each symbol of a toy task; none if it is twice."""
+    """Return a function for the place of each symbol of a toy task; repeated symbols have none."""
     def places_of(source, target):
         n = len(source)
         return [[answer(t, n)] if len(places(source, word)) == 1 else []
@@ -189,7 +189,7 @@ SIZE = dict(N=2, d_model=64, d_ff=128)
 
 
 def trained(name: str, seed: int, steps: int) -> tuple[Transformer, Task, Callable]:
-    """Return (model, task, function of the places) after the training of one model."""
+    """Train one model; return (model, task, function of the places)."""
     task: Task
     if name in ANSWER:
         task, places_of = TASKS[name](), places_in_order(ANSWER[name])
@@ -217,7 +217,7 @@ def outputs_of(model, task, places_of, n):
 
 
 def named_by(model, src, tgt, token, methods=METHODS):
-    """Return for each method the place of the source that it names for a token."""
+    """Return the source place that each method names for a token."""
     ids = src[None], tgt[None]
     recording = Recording(model, *ids)
     grad = np.zeros_like(recording.logits)
@@ -227,8 +227,7 @@ def named_by(model, src, tgt, token, methods=METHODS):
 
 
 def shuffled(model, rng):
-    """Return a copy of a model, in which the numbers of each matrix of the decoder changed places.
-    """
+    """Return a copy of a model with the numbers of each decoder matrix shuffled."""
     twin = copy.deepcopy(model)
     for p in twin.decoder.parameters():
         p.value[...] = rng.permuted(p.value, axis=None)
@@ -236,15 +235,15 @@ def shuffled(model, rng):
 
 
 def made_of(*, seeds=(0, 1, 2), steps=1200, outputs=100):
-    """Train models to copy, to reverse and to translate, and ask eight methods about their words.
+    """Train models to copy, to reverse and to translate, and let eight methods explain their words.
 
-    A method names the source token to which it gives the most. It is right if this token says the
-    word: a digit, or the German word. Words that the source has twice are left out.
+    A method names the source token with the largest attribution. It is right if this token means
+    the word: the same symbol, digit or German word. Words that the source has twice are left out.
 
     Parameters
     ----------
-    steps : of a training; copying and reversing end when the validation is perfect
-    outputs : right words to ask about, of each model
+    steps : the most steps; copying and reversing end when the validation is perfect
+    outputs : number of right words to explain, for each model
     """
     def measure(name, seed):
         model, task, places_of = trained(name, seed, steps)
@@ -254,7 +253,7 @@ def made_of(*, seeds=(0, 1, 2), steps=1200, outputs=100):
             lost = replaced(model, src, tgt, token=token, rng=rng,
                             others=range(FIRST_SYMBOL, task.vocab_size))
             (other,) = named_by(shuffled(model, rng), src, tgt, token, SHARES)
-            later = len(tgt) > 1                                       # bos stands before word 1
+            later = len(tgt) > 1                                   # before word 1 there is only bos
             rows.append(dict(
                 right=[at in right for at in found], most=lost.source.max(),
                 agrees=[at == lost.source.argmax() for at in found],

@@ -13,15 +13,15 @@ from aiayn_np.variants.norms import BatchNorm
 from ..experiment import AGREES, DISAGREES, Experiment, Result
 
 VOCAB = 1000
-SEEN = 1e-3  # a relative change of at least this is one that matters
+SEEN = 1e-3  # the least relative change that matters
 PADDED = (0, 2, 4, 8, 16, 24, 48, 64)  # positions added to 16
 
 
 @dataclass
 class NormDependence(Result):
-    """Relative change of a norm's output for one sequence, while that sequence stays the same.
+    """Relative change of a norm's output for a sequence that itself stays the same.
 
-    batch_sizes : B            layer_rows, batch_rows : (draws, len(B)), other sequences redrawn
+    batch_sizes : B            layer_rows, batch_rows : (draws, len(B)), the other sequences redrawn
     shares : of padding        layer_padding, batch_padding, batch_zeros : (draws, len(shares)),
         with padding appended: embedded pad tokens, or zeros for batch_zeros
     """
@@ -82,13 +82,13 @@ def change(before, after):
 
 
 def rows_replaced(norm, x, other):
-    """Change of the first sequence of x (B, T, d_model) when the others come from `other`."""
+    """Return the change of the first sequence of x (B, T, d_model) if `other` replaces the rest."""
     replaced = np.concatenate([x[:1], other[1:]])
     return change(norm(x)[0], norm(replaced)[0])
 
 
 def padding_appended(norm, x, padding):
-    """Change at x (B, T, d_model) when padding (B, P, d_model) is appended."""
+    """Return the change at x (B, T, d_model) when padding (B, P, d_model) is appended."""
     T = x.shape[1]
     return change(norm(x), norm(np.concatenate([x, padding], axis=1))[:, :T])
 
@@ -101,9 +101,9 @@ def norm_dependence(
 
     Parameters
     ----------
-    batch_sizes : B for the first part      padded : numbers of padding positions for the second
-    T, d_model : of the sequences           B : batch size of the second part
-    draws : batches, each with its own embedding
+    batch_sizes : B of the first part      padded : numbers of padding positions of the second part
+    T, d_model : sizes of the sequences    B : batch size of the second part
+    draws : number of batches, each with its own embedding
     """
     layer, batch = LayerNorm(d_model), BatchNorm(d_model)
     positions = SinusoidalPositionalEncoding(d_model, T + max(padded))

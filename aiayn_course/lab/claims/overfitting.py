@@ -12,7 +12,7 @@ from ..learning import each, learn, scores, small_model
 
 
 class FewExamples(ReverseTask):
-    """Reverse, but training has only `size` sequences: `examples`, drawn once."""
+    """Reverse, with only `size` training sequences: `examples`, drawn once."""
 
     def __init__(self, size, rng, **options):
         super().__init__(**options)
@@ -25,13 +25,13 @@ class FewExamples(ReverseTask):
 
 @dataclass
 class DropoutCurves(Result):
-    """Loss and accuracy, measured without dropout, of models that train on a few sequences."""
+    """Loss and accuracy, without dropout, of models that train on a few sequences."""
 
     sequences: int  # of the training set
     P_drop: np.ndarray  # the first is 0
     steps: np.ndarray
     training: np.ndarray  # (P_drop, seeds, steps), nats per token of the training set
-    validation: np.ndarray  # the same for held-out sequences
+    validation: np.ndarray  # (P_drop, seeds, steps), nats per token of held-out sequences
     accuracy: np.ndarray  # (P_drop, seeds, steps), share of right tokens in held-out sequences
     title = "Dropout fights over-fitting on a small training set"
     size = (9.5, 4.6)
@@ -54,7 +54,7 @@ class DropoutCurves(Result):
     def verdict(self):
         """Return AGREES if each P_drop > 0 ends better than none, for every seed.
 
-        Better means better in loss, in right tokens, and in the gap from training to validation.
+        Better means better in loss, in right tokens, and in the gap to the training loss.
         """
         loss, accuracy = self.validation[..., -1], self.accuracy[..., -1]
         gap = loss - self.training[..., -1]
@@ -84,10 +84,10 @@ def dropout(
 
     Parameters
     ----------
-    P_drop : rates, the first 0            sequences : in the training set; each seed draws its own
-    steps, every : of training, and between measurements      options : of `small_model`
+    P_drop : rates, the first is 0         sequences : size of the training set, drawn for each seed
+    steps, every : steps of training, and between measurements      options : of `small_model`
 
-    With many sequences there is little over-fitting: with sequences=20000, steps=300 and seed 0
+    With many sequences there is little overfitting: with sequences=20000, steps=300 and seed 0,
     P_drop = 0.1 is worse than no dropout.
     """
 

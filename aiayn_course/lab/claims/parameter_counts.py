@@ -9,8 +9,8 @@ from aiayn_np.plotting.figures import COLORS, MARKERS
 from ..experiment import AGREES, DISAGREES, IN_PART, Experiment, Result, plain_text
 
 BASE = dict(N=6, d_model=512, d_ff=2048, h=8)
-# Row, how it differs from the base, and the printed millions. A row without a printed number has
-# that of the base, as the table says: (A) with d_k = d_v = 512 / h, (D), (E) with 512 positions.
+# Row, differences from the base, and the printed millions. A row without a printed number has the
+# base's number, as the table says: (A) with d_k = d_v = 512 / h, (D), (E) with 512 positions.
 ROWS: list[tuple[str, dict[str, int], int]] = [
     ("base", {}, 65),
     *[(f"h = {h}", dict(h=h), 65) for h in (1, 4, 16, 32)],
@@ -30,9 +30,9 @@ GROUPS = ["printed = counted, rounded", "within 1 M", "further apart"]
 def count_parameters(
     vocabulary, *, N, d_model, d_ff, h, d_k=None, d_v=None, bias=False, learned_positions=0
 ):
-    """Count the parameters of a Transformer whose embeddings and last projection share a matrix.
+    """Count the parameters of a Transformer with one matrix for embeddings and last projection.
 
-    d_k, d_v : d_model / h by default        bias : whether the projections of attention have one
+    d_k, d_v : d_model / h by default        bias : whether the projections of attention have biases
     learned_positions : rows of a learned table of positions; 0 for sinusoids
     """
     d_k, d_v = d_k or d_model // h, d_v or d_model // h
@@ -51,7 +51,7 @@ class ParameterCounts(Result):
     """Counted and printed parameters of each row of Table 3, base first and big last."""
 
     rows: list[str]
-    counted: np.ndarray  # without biases on the projections of attention
+    counted: np.ndarray  # without biases in the projections of attention
     with_biases: np.ndarray
     printed: np.ndarray  # millions
     differs: np.ndarray  # whether the row prints a number of its own
@@ -60,12 +60,12 @@ class ParameterCounts(Result):
 
     @property
     def difference(self):
-        """Return the counted and the printed difference to the base in millions: two arrays."""
+        """Return two arrays in millions: the counted and the printed difference from the base."""
         return (self.counted - self.counted[0]) / 1e6, self.printed - self.printed[0]
 
     @property
     def group(self):
-        """Return the number in GROUPS of each row's difference to the base: 0, 1 or 2."""
+        """Return the number in GROUPS of each row, by its difference from the base: 0, 1 or 2."""
         counted, printed = self.difference
         distance = np.abs(counted - printed)
         return (distance > ONE_ROUNDING).astype(int) + (distance > TWO_ROUNDINGS)
@@ -85,9 +85,9 @@ class ParameterCounts(Result):
 
     @property
     def verdict(self):
-        """Return AGREES if every difference is the printed one within two roundings.
+        """Return AGREES if every counted difference is the printed one within two roundings.
 
-        It is IN_PART if most of them are.
+        It is IN_PART if most differences are.
         """
         far = np.mean(self.group[self.differs] == 2)
         return AGREES if far == 0 else IN_PART if far < 0.5 else DISAGREES
@@ -112,11 +112,11 @@ class ParameterCounts(Result):
 
 
 def parameter_counts(vocabulary=37_000):
-    """Count every row of Table 3 by `count_parameters`; nothing is built.
+    """Count every row of Table 3 by `count_parameters`; no model is built.
 
     Parameters
     ----------
-    vocabulary : tokens; the paper says "about 37000"
+    vocabulary : number of tokens; the paper says "about 37000"
     """
     sizes = [BASE | changes for _, changes, _ in ROWS]
     counted = [count_parameters(vocabulary, **s) for s in sizes]

@@ -11,7 +11,7 @@ from aiayn_np.transformer import Transformer
 
 from ..experiment import AGREES, DISAGREES, Experiment, Result
 
-ROUNDING, BROKEN = 1e-12, 0.1  # a stack below the first is equivariant, above the second it is not
+ROUNDING, BROKEN = 1e-12, 0.1  # below the first a stack is equivariant, above the second it is not
 LABELS = {"encoder": "encoder,\nno positions", "decoder": "decoder, no mask,\nno positions",
           "causal": "decoder, causal\nmask, no positions", "positions": "encoder\nwith positions"}
 
@@ -20,8 +20,8 @@ LABELS = {"encoder": "encoder,\nno positions", "decoder": "decoder, no mask,\nno
 class PermutationSymmetry(Result):
     """‖f(Px) - P f(x)‖ / ‖f(x)‖ of each stack f, the keys of LABELS, for random permutations P.
 
-    random : stack -> (permutations,), any P          moved : how many positions P moves
-    by_moved : stack -> (permutations, len(moved)), P that moves only so many positions
+    random : stack -> (permutations,), for any P      moved : numbers of positions that P moves
+    by_moved : stack -> (permutations, len(moved)), for P that moves exactly so many positions
     """
 
     random: dict
@@ -75,7 +75,7 @@ def difference(f, x, P):
 
 
 def stacks(model, x):
-    """Return the stacks as functions of x (n, T, d_model); the decoders have one memory."""
+    """Return the stacks as functions of x (n, T, d_model); both decoders have the same memory."""
     memory = model.encoder(model.positions(x[None, ::-1]))
 
     def decoder(x, allowed=None):
@@ -90,7 +90,7 @@ def stacks(model, x):
 
 
 def moving(m, T, n, rng):
-    """Return permutations (n, T) that move m positions, drawn at random, in a circle."""
+    """Return permutations (n, T) that move m random positions in a circle."""
     P = np.tile(np.arange(T), (n, 1))
     places = rng.permuted(P, axis=1)[:, :m]
     np.put_along_axis(P, places, np.roll(places, 1, axis=1), axis=1)
@@ -102,8 +102,8 @@ def permutation_symmetry(T=16, *, N=6, d_model=64, h=8, permutations=100, seed=0
 
     Parameters
     ----------
-    T : tokens of x, all different      N, d_model, h : of the stacks, with d_ff = 4 d_model
-    permutations : to draw for each number of moved positions
+    T : tokens of x, all different      N, d_model, h : sizes of the stacks, with d_ff = 4 d_model
+    permutations : number of draws for each number of moved positions
     """
     rng = np.random.default_rng(seed)
     model = Transformer(T, N=N, d_model=d_model, d_ff=4 * d_model, h=h, max_len=T, rng=rng)

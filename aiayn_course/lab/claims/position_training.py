@@ -15,10 +15,10 @@ from aiayn_np.variants.relative_position import relative_attention
 from ..experiment import AGREES, DISAGREES, IN_PART, NOT_HERE, Experiment, Result
 from ..learning import STEPS_PER_POINT, each, learn, scores, small_model, smooth
 
-ALIKE, LEARNED = 0.01, 0.99  # difference of perplexities; share of right tokens of a learned task
-REACHED = 0.9  # share copied exactly where sinusoids reach
+ALIKE, LEARNED = 0.01, 0.99  # difference of perplexities; share of right tokens in a learned task
+REACHED = 0.9  # least share of exact copies, for a length that sinusoids reach
 
-# The third adds nothing to the embeddings (Dropout(0) returns its input): it knows distances only
+# The third adds nothing to the embeddings (Dropout(0) returns its input). It knows only distances,
 # through its scores.
 ENCODINGS = {
     "sinusoidal": dict(positions=SinusoidalPositionalEncoding),
@@ -31,9 +31,9 @@ ENCODINGS = {
 class PositionTraining(Result):
     """Models with different positions, (encodings, seeds, ...): sinusoidal, learned, others.
 
-    loss : in training at `step`, nats per token
+    loss : training loss at `step`, nats per token
     reached : the first of these steps with 95 % of tokens right, nan for never
-    perplexity, tokens : on held-out sequences of the trained lengths; tokens is the right share
+    perplexity, tokens : on held-out sequences of the trained lengths; tokens: share right
     exact : share of sequences decoded exactly for each of `lengths`
     """
 
@@ -50,8 +50,7 @@ class PositionTraining(Result):
     size = (WIDEST, 4.9)
 
     def beyond(self, symbols):
-        """Return the median share decoded exactly, this many symbols beyond those of the training.
-        """
+        """Return the median exact share on sequences `symbols` longer than those of training."""
         at = self.lengths == self.trained_length + symbols
         return np.median(self.exact[..., at][..., 0], axis=1)
 
@@ -74,7 +73,7 @@ class PositionTraining(Result):
 
     @property
     def verdict(self):
-        """Judge the trained lengths, which the paper measured, and longer ones, where it hopes.
+        """Judge trained lengths, which the paper measured, and longer ones, its conjecture.
 
         NOT_HERE if one of the two has not learned the task, DISAGREES if their median perplexities
         differ by 1 % or more. (Both solve the task; only label smoothing keeps the perplexities
@@ -102,7 +101,7 @@ class PositionTraining(Result):
 
 
 def of_length(batch, length):
-    """Return the examples of a batch of copies that have this many symbols."""
+    """Return the examples of a batch of copies that have `length` symbols."""
     chosen = (batch[0] != CopyTask.pad).sum(axis=1) == length + 1
     return [ids[chosen, : length + 1] for ids in batch]
 
@@ -111,14 +110,14 @@ def position_training(
     *, seeds=(0, 1, 2, 3, 4), steps=600, trained_length=8, longest=16, tests=2000,
     encodings=ENCODINGS,
 ):
-    """Train small models to copy, and test them on longer sequences than they were trained on.
+    """Train small models to copy, and test them on sequences longer than in training.
 
     Parameters
     ----------
     steps : a multiple of 10
-    trained_length, longest : the most symbols in training and in the tests; `longest` is larger by
-        at least 2, and at most 63
-    tests : sequences to test on, of all lengths
+    trained_length, longest : the most symbols in training and in the tests; `longest` exceeds
+        `trained_length` by at least 2, and is at most 63
+    tests : number of test sequences, of all lengths
     encodings : dict of name -> options of Transformer, sinusoidal first and learned next
     """
     task, tested = CopyTask(max_length=trained_length), CopyTask(max_length=longest).test(tests)

@@ -10,20 +10,20 @@ from aiayn_np.positional_encoding import LearnedPositionalEncoding, SinusoidalPo
 
 from ..experiment import AGREES, DISAGREES, Experiment, Result
 
-EXACT = 1e-12  # up to this, errors are rounding of float64
-SHOWN = 100  # distances to either side in the figure
+EXACT = 1e-12  # errors up to this are rounding in float64
+SHOWN = 100  # distances on either side in the figure
 
 
 @dataclass
 class ShiftIsRotation(Result):
-    """Largest |PE(pos + k) - M PE(pos)| over all pos for each k, and further measurements.
+    """The largest error of PE(pos + k) = M PE(pos) for each k, and further measurements.
 
-    error : M_k, the rotation        fitted_error : least squares on the table, small d_model
-    random_error : least squares on a random table        matrix_error : of fitted M against M_k
+    error : with the rotation M_k    fitted_error : with M by least squares, small d_model
+    random_error : least squares on a random table     matrix_error : of the fitted M against M_k
     orthogonality, composition : largest error of M M^T = 1 and of M_a M_b = M_(a + b)
-    distance_error : how much the cosine of PE(p) and PE(p + k) differs between p
-    similarity (len(starts), 2 SHOWN + 1) : that cosine around some p; random_similarity : one p
-    falling : its means over k = 1, 2-3, 4-7, ...
+    distance_error : largest difference, between p, of the cosine of PE(p) and PE(p + k)
+    similarity (len(starts), 2 SHOWN + 1) : cosines around some p; random_similarity : one p
+    falling : means of the cosine over k = 1, 2-3, 4-7, ...
     """
 
     d_model: int
@@ -66,7 +66,7 @@ class ShiftIsRotation(Result):
         self.draw_similarity(right)
 
     def draw_similarity(self, ax):
-        """Draw rings around three positions, each of its own size, so that equal ones show."""
+        """Draw rings around three positions, in different sizes, so that equal ones show."""
         k = np.arange(-SHOWN, SHOWN + 1)
         ax.plot(k, self.random_similarity, color="0.6", label="random positions")
         for i, (p, similarity) in enumerate(zip(self.starts, self.similarity)):
@@ -89,7 +89,7 @@ class ShiftIsRotation(Result):
 
 
 def rotation(d_model, k):
-    """Return M_k (d_model, d_model), which turns each pair by k / 10000^(2i / d_model)."""
+    """Return M_k (d_model, d_model), which rotates each pair by k / 10000^(2i / d_model)."""
     even = np.arange(0, d_model, 2)
     angle = k / 10000 ** (even / d_model)
     M = np.zeros((d_model, d_model))
@@ -99,7 +99,7 @@ def rotation(d_model, k):
 
 
 def fitted(table, k):
-    """Return (M, error): M by least squares on every second position, its error on the others."""
+    """Fit M by least squares on every second position; return (M, its error on the others)."""
     here, there = table[:-k], table[k:]
     M = np.linalg.lstsq(here[::2], there[::2], rcond=None)[0].T
     return M, np.abs(there - here @ M.T)[1::2].max()
@@ -119,7 +119,7 @@ def rotations(PE, k):
 
 
 def fits(table, k):
-    """Return (error of the fitted matrix for each k, largest distance of one from the rotation)."""
+    """Return (error of the fitted matrix for each k, largest difference from the rotation)."""
     found = [fitted(table, j) for j in k]
     apart = [np.abs(M - rotation(len(M), j)).max() for j, (M, _) in zip(k, found)]
     return np.array([error for _, error in found]), max(apart)
@@ -149,12 +149,12 @@ def shift_is_rotation(
     k=(1, 2, 4, 8, 16, 32, 64, 128, 256), *, d_model=512, fitted_d_model=8, T=1024, seed=0,
     positions=SinusoidalPositionalEncoding,
 ):
-    """Compare the table of positions with its rotation, and with the fit of least squares.
+    """Compare the table of positions with its rotation and with a fit by least squares.
 
     Parameters
     ----------
-    k : distances, at least two        d_model : of the rotation, even        T : positions, >= 512
-    fitted_d_model : of the fit, even and small: in wide tables slow sines hardly determine M
+    k : distances, at least two    d_model : width for the rotation, even    T : positions, >= 512
+    fitted_d_model : width for the fit, even and small; in wide tables slow sines hardly determine M
     positions : the encoding that is measured
     """
     rng = np.random.default_rng(seed)

@@ -1,4 +1,4 @@
-"""Claim 2: without the scale a large d_k pushes the softmax where gradients vanish (Sec. 3.2.1)."""
+"""Claim 2: without the scale a large d_k saturates the softmax: gradients vanish (Sec. 3.2.1)."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -12,12 +12,12 @@ from aiayn_np.variants.scoring import DotScore, ScoredAttention
 from ..experiment import AGREES, DISAGREES, IN_PART, NOT_HERE, Experiment, Result
 
 WIDTHS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
-WIDE = 512  # the finding names the first measured d_k that is at least this, or the last
+WIDE = 512  # the finding names the first measured d_k of at least this size, or the last
 PAPER_D_K = 64
 # Bounds for the shares of the scaled norms at the widest d_k and at WIDE, and for max/min. The
-# share at 512 is a median; it lies between 0.06 and 0.13 for other seeds.
+# share at 512 is a median; for other seeds it lies between 0.06 and 0.13.
 VANISHED, AT_WIDE, FLAT = 0.01, 0.2, 2.0
-D_V, GROUP = 64, 64  # width of the values; queries that meet the same keys
+D_V, GROUP = 64, 64  # width of the values; queries that share keys
 FLOOR = 1e-10  # the lowest value in the figure
 NAMES = r"with $1/\sqrt{d_k}$", "without the scale"
 
@@ -41,7 +41,7 @@ class Saturation(Result):
 
     @property
     def wide(self):
-        """Return the index of the d_k that the finding names."""
+        """Return the index of the d_k in the finding."""
         return min(int(np.searchsorted(self.d_k, WIDE)), len(self.d_k) - 1)
 
     @property
@@ -51,17 +51,17 @@ class Saturation(Result):
 
     @property
     def mean_shares(self):
-        """Return the unscaled mean gradients as shares of the scaled ones, (len(d_k),)."""
+        """Return the unscaled mean gradients divided by the scaled ones, (len(d_k),)."""
         return np.divide(*self.mean_gradient[::-1])
 
     @property
     def shares(self):
-        """Return unscaled medians as shares of the scaled: (2, len(d_k)), Jacobian and gradient."""
+        """Return unscaled medians divided by scaled ones: (2, len(d_k)), Jacobian and gradient."""
         return np.array([x[1, :, 1] / x[0, :, 1] for x in (self.jacobian, self.gradient)])
 
     @property
     def flatness(self):
-        """Return the largest over the smallest scaled median of either norm, over all d_k."""
+        """Return the largest over the smallest scaled median of all d_k, for the worse norm."""
         medians = np.array([self.jacobian[0, :, 1], self.gradient[0, :, 1]])
         return float((medians.max(axis=1) / medians.min(axis=1)).max())
 
@@ -80,10 +80,10 @@ class Saturation(Result):
 
     @property
     def verdict(self):
-        """Judge WIDE and the widest d_k, because the paper does not say where gradients vanish.
+        """Judge WIDE and the widest d_k; the paper does not say where gradients vanish.
 
-        The verdict is IN_PART if the gradients of the median query vanish there, but those at the
-        paper's d_k do not, or their mean does not.
+        The verdict is IN_PART if the median query's gradients vanish there, but not at the paper's
+        d_k, or if the mean gradients do not vanish.
         """
         if self.flatness >= FLAT:
             return DISAGREES
@@ -113,17 +113,17 @@ class Saturation(Result):
 
 
 def saturation(d_k=WIDTHS, *, n_keys=32, queries=2048, seed=0):
-    """Measure the gradients behind the softmax for random queries and keys, entries N(0, 1).
+    """Measure the gradients through the softmax for random queries and keys, entries N(0, 1).
 
     Two norms are measured for each query q: the Frobenius norm of the softmax Jacobian dw/ds, and
-    the norm of dL/dq. The cotangent dL/dout is N(0, 1/d_v) and V is N(0, 1), so that dL/dw has
+    the norm of dL/dq. The gradient dL/dout is N(0, 1/d_v) and V is N(0, 1), so that dL/dw has
     variance 1 for any d_k. With the scale, dL/dq = sum_j dL/ds_j k_j / sqrt(d_k). Its norm is near
     |dL/ds|, because |k_j| is near sqrt(d_k), so it is flat without further normalisation. Without
     the scale it is sqrt(d_k) times |dL/ds|. This factor works against vanishing, and is left in.
 
     Parameters
     ----------
-    d_k : increasing widths           n_keys : keys that each query meets
+    d_k : increasing widths           n_keys : number of keys for each query
     queries : a multiple of 64, at least 64
     """
     rng = np.random.default_rng(seed)
@@ -143,11 +143,11 @@ def saturation(d_k=WIDTHS, *, n_keys=32, queries=2048, seed=0):
 
 
 def norms(layer, Q, K, V, grad_out):
-    """Return the norms of the softmax Jacobian and of dL/dq, and the largest weight, per query."""
+    """Return, per query, norms of the softmax Jacobian and dL/dq, and the largest weight."""
     _, cache = layer.forward(Q, K, V)
     w = cache.weights                                                  # (groups, GROUP, n_keys)
     # |diag(w) - w w^T|^2 = sum_j w_j^2 (1 - w_j)^2 + sum_{j != k} w_j^2 w_k^2
-    rows = np.eye(w.shape[-1])[:, None, None] * np.ones_like(w)        # one cotangent for each key
+    rows = np.eye(w.shape[-1])[:, None, None] * np.ones_like(w)        # one gradient for each key
     jacobian = [layer.softmax.backward(row, cache.softmax) for row in rows]
     grad_Q, _, _ = layer.backward(grad_out, cache)
     square = sum((row * row).sum(axis=-1) for row in jacobian)

@@ -23,8 +23,8 @@ NAMES = r"with $1/\sqrt{d_k}$", "without the scale"
 class ScaleTraining(Result):
     """Training losses, (2, len(d_k), rates, seeds, steps // 10), scaled (0) and unscaled (1).
 
-    Each is the mean of ten steps.
-    score_variance : (2, len(d_k)), variance over the keys of the scores in the first layer, before
+    A loss is the mean of ten steps.
+    score_variance : (2, len(d_k)), variance of the scores over the keys, in the first layer, before
         the first step
     """
 
@@ -37,12 +37,12 @@ class ScaleTraining(Result):
 
     @property
     def best_rate(self):
-        """Return the index of the rate whose median loss ends lowest: (2, len(d_k))."""
+        """Return the index of the rate with the lowest median loss at the end: (2, len(d_k))."""
         return np.median(self.curves[..., -1], axis=-1).argmin(axis=-1)
 
     @property
     def best(self):
-        """Return the curves of each at its best rate: (2, len(d_k), seeds, n)."""
+        """Return the loss curves at the best rate for each d_k, scaled and unscaled."""
         rate = self.best_rate[..., None, None, None]
         return np.take_along_axis(self.curves, rate, axis=2)[:, :, 0]
 
@@ -90,11 +90,11 @@ def scale_training(d_k=(4, 32, 256), *, rate_scale=(0.1, 0.2, 0.4), steps=150, s
 
     Queries and keys are not N(0, 1) here. With Xavier's initial values and an input whose entries
     have variance s, entries of q and k have variance 2 s d_model / (d_model + h d_k), and s is near
-    1.5 in the first layer. So the variance of the scores is measured. d_v stays d_model.
+    1.5 in the first layer. So the variance of the scores is measured. d_v is always d_model.
 
     Parameters
     ----------
-    d_k : increasing widths                     rate_scale : of Eq. (3); the best one is judged
+    d_k : increasing widths               rate_scale : factors of Eq. (3); the best one is judged
     steps : a multiple of 10
     """
     task = CopyTask(max_length=max_length)
@@ -114,9 +114,9 @@ def scale_training(d_k=(4, 32, 256), *, rate_scale=(0.1, 0.2, 0.4), steps=150, s
 
 
 def score_variance(model, src):
-    """Return the variance over the keys of the first layer's scores, the mean of all queries.
+    """Return the variance of the first layer's scores over the keys, averaged over all queries.
 
-    log(weights) are the scores but for a constant of each query, which has no variance.
+    log(weights) are the scores minus a constant for each query, which does not change the variance.
     """
     src = src[(src != model.pad).all(axis=1)]                          # no key is masked
     _, cache = copy.deepcopy(model).astype(np.float64).encode(src)

@@ -11,7 +11,7 @@ from aiayn_np.training.tasks import FIRST_SYMBOL, ReverseTask
 from ..experiment import AGREES, DISAGREES, NOT_HERE, Experiment, Result
 from ..learning import each, scores, taught
 
-NOISE = 0.3  # share of the answers' symbols that are random
+NOISE = 0.3  # share of random symbols in the answers
 HOLDS = 0.005  # accuracy holds if the share of right tokens falls by less than this
 PAPER = (0.0, 0.1, 0.2), np.array([4.67, 4.92, 5.47]) / 4.67  # perplexities of Table 3 (D)
 
@@ -19,7 +19,7 @@ PAPER = (0.0, 0.1, 0.2), np.array([4.67, 4.92, 5.47]) / 4.67  # perplexities of 
 class NoisyReverse(ReverseTask):
     """Reverse, but a share of the answers' symbols is random: no model can predict them.
 
-    A hash of the sequence decides which symbols are replaced: an example is always the same.
+    A hash of the sequence decides which symbols are random, so an example is always the same.
     """
 
     def __init__(self, noise, **options):
@@ -46,7 +46,7 @@ class SmoothingCosts(Result):
 
     @property
     def change(self):
-        """Return perplexity over, and accuracy less, those of the same seed without smoothing."""
+        """Return (perplexity ratio, accuracy difference) against the seed without smoothing."""
         return self.perplexity / self.perplexity[0], self.accuracy - self.accuracy[0]
 
     @property
@@ -67,8 +67,8 @@ class SmoothingCosts(Result):
     def verdict(self):
         """Return AGREES if perplexity rises with eps_ls for each seed and accuracy holds.
 
-        Accuracy holds if no median falls by more than HOLDS. DISAGREES if it does not hold, or if
-        the medians of perplexity do not rise.
+        Accuracy holds if no median falls by more than HOLDS. The verdict is DISAGREES if accuracy
+        does not hold, or if the medians of perplexity do not rise.
         """
         holds = np.all(np.median(self.change[1], axis=1) >= -HOLDS)
         if not (holds and np.all(np.diff(np.median(self.perplexity, axis=1)) > 0)):
@@ -96,12 +96,12 @@ def label_smoothing(
 
     Parameters
     ----------
-    eps_ls : smoothing, the first 0        max_length : of the sequences
-    options : of `small_model`, whose P_drop is 0.1 here
+    eps_ls : smoothing, the first is 0     max_length : the most symbols of a sequence
+    options : of `small_model`, with P_drop 0.1 by default
 
-    The models are trained until they predict everything that can be predicted. Before that, seeds
-    make more difference than eps_ls: with max_length=8 and 1000 steps the perplexity of one of
-    three seeds does not rise from 0 to 0.1.
+    The models train until they predict all symbols that can be predicted. Earlier, seeds make more
+    difference than eps_ls: with max_length=8 and 1000 steps the perplexity of one of three seeds
+    does not rise from 0 to 0.1.
     """
     task = NoisyReverse(NOISE, max_length=max_length)
     held_out = task.validation(2000)

@@ -8,8 +8,8 @@ from aiayn_np.plotting.figures import COLORS, log_ticks
 
 from ..experiment import AGREES, DISAGREES, Experiment, Result
 
-BLOCK = 256  # queries that meet the same keys
-QUERIES = 1 << 17  # for d_k = 1; wider q and k have fewer, but at least 2 BLOCK
+BLOCK = 256  # queries that share keys
+QUERIES = 1 << 17  # for d_k = 1; wider q and k have fewer queries, but at least 2 BLOCK
 
 
 @dataclass
@@ -25,17 +25,17 @@ class DotProductVariance(Result):
 
     @property
     def error(self):
-        """Return the largest distance of variance / d_k from 1."""
+        """Return the largest difference of variance / d_k from 1."""
         return float(np.abs(self.variance / self.d_k - 1).max())
 
     @property
     def scaled_error(self):
-        """Return the largest distance of the variance of q . k / sqrt(d_k) from 1."""
+        """Return the largest difference of the variance of q . k / sqrt(d_k) from 1."""
         return float(np.abs(self.scaled_variance - 1).max())
 
     @property
     def mean_error(self):
-        """Return the largest distance of the mean from 0, in sqrt(d_k)."""
+        """Return the largest difference of the mean from 0, in units of sqrt(d_k)."""
         return float(np.abs(self.mean / np.sqrt(self.d_k)).max())
 
     @property

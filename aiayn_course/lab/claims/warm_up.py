@@ -1,4 +1,4 @@
-"""Claim 14: post-norm with and without warm-up, and pre-norm beside it (Sec. 5.3 and 3.1)."""
+"""Claim 14: post-norm with and without warm-up, compared with pre-norm (Sec. 5.3 and 3.1)."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -21,8 +21,8 @@ PRE_NORM = dict(encoder_layer=PreNormEncoderLayer, decoder_layer=PreNormDecoderL
 class WarmUp(Result):
     """Training losses, (4, len(peak), seeds, steps // 10), each the mean of ten steps.
 
-    The four are NAMES. Where numbers stopped being finite, the loss counts as log V.
-    blind : the loss of the best guess that never looks at the source
+    NAMES has the four models. When numbers stop being finite, the loss counts as log V.
+    blind : the loss of the best guess that does not see the source
     """
 
     peak: np.ndarray
@@ -40,17 +40,17 @@ class WarmUp(Result):
 
     @property
     def failing(self):
-        """Tell whether the median is not below `blind`: (4, len(peak))."""
+        """Tell whether the median loss is not below `blind`: (4, len(peak))."""
         return np.median(self.final, axis=-1) >= self.blind
 
     @property
     def best(self):
-        """Return the median loss at the rate where it is lowest: (4,)."""
+        """Return the lowest median loss over all rates: (4,)."""
         return np.median(self.final, axis=-1).min(axis=-1)
 
     @property
     def shown(self):
-        """Return the index of the rate that is drawn: warm-up helps post-norm most at this rate."""
+        """Return the index of the drawn rate: warm-up helps post-norm most at this rate."""
         medians = np.median(self.final, axis=-1)
         return int(np.argmax(medians[POST_FLAT] - medians[POST]))
 
@@ -68,7 +68,7 @@ class WarmUp(Result):
         )
 
     def listed(self, chosen):
-        """Write some of the rates in words."""
+        """Write the chosen rates as text."""
         if chosen.all() or not chosen.any():
             return "every rate" if chosen.all() else "no rate"
         return ", ".join(f"{rate:g}" for rate in self.peak[chosen])
@@ -106,8 +106,8 @@ def warm_up(peak=(0.001, 0.003, 0.01, 0.03), *, N=4, steps=120, warmup_steps=60,
             batch_size=16, max_length=5):
     """Train post-norm and pre-norm on copying, with and without warm-up, at several peak rates.
 
-    With warm-up the rate rises linearly to its peak at `warmup_steps`. Without warm-up it is at the
-    peak from the first step. After `warmup_steps` both fall alike, as in Eq. (3).
+    With warm-up the rate rises linearly to its peak at `warmup_steps`. Without warm-up the rate is
+    at the peak from the first step. After `warmup_steps` both rates fall alike, as in Eq. (3).
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ def warm_up(peak=(0.001, 0.003, 0.01, 0.03), *, N=4, steps=120, warmup_steps=60,
 
 
 def schedule(peak, warmup_steps, warm):
-    """Return the rate as a function of the step: Eq. (3) with this peak, or with a level start."""
+    """Return the rate as a function of the step: Eq. (3) with this peak, or constant at first."""
     def rate(step):
         start = step / warmup_steps if warm else 1.0
         return peak * min(start, (warmup_steps / step) ** 0.5)
@@ -134,7 +134,7 @@ def schedule(peak, warmup_steps, warm):
 
 
 def blind_loss(task: Task) -> float:
-    """Return the nats per token of the best guess that knows the law of lengths, not the source."""
+    """Return the nats per token of the best guess from the distribution of lengths alone."""
     lengths = np.arange(1, task.max_length + 1)
     p = (2 * lengths - 1) / task.max_length**2            # of the longer of two uniform lengths
     nats = -(p * np.log(p)).sum() + (p * lengths).sum() * np.log(task.symbols)

@@ -6,8 +6,8 @@
     >>> hunt(BUGS[1], ["gradient: softmax", "values: attention"])        # which of them fail?
     {'gradient: softmax': 'wrong: input 0'}
 
-`with BUGS[1].plant():` makes the package wrong as long as the block lasts. To practise, plant one
-without looking which, and find it. That a model learns to copy says little: see
+`with BUGS[1].plant():` makes the package wrong in the block. To practise, plant a random bug and
+find it. A model with a bug may learn to copy all the same: see
 tests/course/zoo/zoo_training.md.
 
 Public names, by the file that defines them:

@@ -1,4 +1,4 @@
-"""A bug: a wrong version of some methods, to be planted and taken out again."""
+"""A bug: a wrong version of some methods, to be planted and removed again."""
 
 import inspect
 import sys
@@ -11,19 +11,19 @@ from typing import Any
 from aiayn_course import PACKAGES
 
 BUGS: dict[int, "Bug"] = {}  # by number; the files of bugs fill it
-PAPER = 32  # the bugs 1 to 32 are of the paper's model, the others of parts that it does not have
-Wrong: Any = object  # the base of wrong versions, whose `self` is an object of the right class
+PAPER = 32  # bugs 1 to 32 are of the paper's model, the others of later parts
+Wrong: Any = object  # base of wrong versions, whose `self` is of the right class
 
 
 @dataclass(frozen=True)
 class Bug:
-    """One bug of the field.
+    """One bug from real code.
 
-    layer : the class, or the module of functions, that it is planted in
+    layer : the class or module that contains the bug
     what : the fault, in a few sentences
     formula : the wrong formula, and the right one
-    seen : the public project that had it, or "common"
-    caught_by : the check that must catch it, one of `checks.CHECKS`
+    seen : the public project that had the bug, or "common"
+    caught_by : the check that must catch the bug, one of `checks.CHECKS`
     methods : {name: the wrong version}
     """
 
@@ -38,16 +38,16 @@ class Bug:
 
     @property
     def where(self) -> str:
-        """Name the methods that it replaces: "Softmax.backward"."""
+        """Name the methods that the bug replaces: "Softmax.backward"."""
         return f"{self.layer.__name__.rsplit('.', 1)[-1]}.{', '.join(self.methods)}"
 
     @contextmanager
     def plant(self) -> "Iterator[Bug]":
-        """Put the wrong versions in place within a `with` block; an error inside takes them out.
+        """Put the wrong versions in place in a `with` block; an error inside removes them, too.
 
-        Methods are replaced in their class, functions wherever the package has imported them. So
-        every object of the class is wrong, in every thread of this program, whether it was made
-        before the block or inside it. Do not plant while another thread computes.
+        Methods are replaced in their class, functions everywhere in the package. So every object of
+        the class is wrong, in every thread of this program, even if it was made before the block.
+        Do not plant a bug while another thread computes.
         """
         with planted(self.layer, self.methods):
             yield self
@@ -55,9 +55,9 @@ class Bug:
 
 @contextmanager
 def planted(layer: Any, methods: dict) -> Iterator[None]:
-    """Replace methods of a class, or functions of a module, within a `with` block.
+    """Replace methods of a class, or functions of a module, in a `with` block.
 
-    methods : {name: the function that stands there within the block}
+    methods : {name: the function to use in the block}
     """
     rights = {name: vars(layer)[name] for name in methods}
     try:
@@ -70,7 +70,7 @@ def planted(layer: Any, methods: dict) -> Iterator[None]:
 
 
 def replace(layer, name, old, new):
-    """Set a method of a class; or a function, in its module and in those that imported it."""
+    """Set a method of a class; or set a function, in its module and in modules that imported it."""
     places = [layer]
     if isinstance(layer, ModuleType):
         package = [m for n, m in list(sys.modules.items()) if n.split(".")[0] in PACKAGES]
@@ -82,7 +82,7 @@ def replace(layer, name, old, new):
 def bug(number, name, layer, *, seen="common", caught_by):
     """Return a decorator: the functions of its class are wrong versions of those of `layer`.
 
-    Its `explanation` says what goes wrong, then, after an empty line, gives the formula.
+    Its `explanation` describes the fault and, after an empty line, gives the formula.
     """
     def register(wrong):
         what, formula = inspect.cleandoc(wrong.explanation).split("\n\n")

@@ -1,4 +1,4 @@
-"""Training with a bug planted: the copy task, for a fixed number of steps."""
+"""Training with a planted bug: the copy task, for a fixed number of steps."""
 
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -22,7 +22,7 @@ STEPS, BATCH_SIZE, TESTED, P_DROP = 700, 32, 500, 0.05
 SIZES = dict(N=2, d_model=32, d_ff=64, h=2, max_len=16)
 SYMBOLS, MAX_LENGTH = 6, 5
 RATE: dict = dict(d_model=SIZES["d_model"], warmup_steps=100, scale=0.3)  # of Eq. (3)
-SOLVED, PART = 0.95, 0.5  # shares of test sequences right; a healthy model has 0.99 or more
+SOLVED, PART = 0.95, 0.5  # shares of right test sequences; a healthy model has 0.99 or more
 HEALTHY_SEEDS = 4
 
 HEAD = f"""\
@@ -43,9 +43,9 @@ That a model trains is no evidence that it is right. `aiayn-np zoo` catches ever
 
 @dataclass
 class Outcome:
-    """The result of a training: shares of test tokens and of test sequences that are right.
+    """The result of a training: shares of right test tokens and of right test sequences.
 
-    A share is None if it was not measured. `error` is the error that stopped the training, if any.
+    A share is None if it was not measured. `error` is the error that stopped the training, or "".
     """
 
     tokens: float | None = None
@@ -65,18 +65,18 @@ class Outcome:
             return "still solves it"
         if self.exact >= PART:
             return "learns a part"
-        leaks = (self.tokens or 0) >= SOLVED                           # it sees what to predict
+        leaks = (self.tokens or 0) >= SOLVED                           # it sees its targets
         return "predicts, but cannot decode" if leaks else "does not learn it"
 
 
 def learn_to_copy(bug: Bug | None = None, *, seed: int = 0, steps: int = STEPS,
                   watch: Callable = iter) -> Outcome:
-    """Train and test a small model on the copy task with a bug planted; None plants none.
+    """Train and test a small model on the copy task with a planted bug; None plants no bug.
 
-    Tokens are predicted from the true ones before them, sequences are decoded. An error of the
-    model, or a loss that is not finite, is an outcome too.
-    seed : of the weights, the batches and the dropout
-    watch : is given the steps of the training and yields them, such as tqdm
+    Tokens are predicted from the true earlier tokens, sequences are decoded. An error of the model,
+    or a loss that is not finite, is an outcome too.
+    seed : for the weights, the batches and the dropout
+    watch : a function that takes the steps of the training and yields them, such as tqdm
     """
     outcome = Outcome()
     with bug.plant() if bug else nullcontext(), np.errstate(all="ignore"), blas_threads():
@@ -91,7 +91,7 @@ def learn_to_copy(bug: Bug | None = None, *, seed: int = 0, steps: int = STEPS,
 
 
 def measure(outcome, seed, steps, watch):
-    """Train and test; write each number into the outcome as soon as it is known."""
+    """Train and test; write each number into the outcome as soon as it is measured."""
     def attention(h, d_k, d_v, rng):
         return ScaledDotProductAttention(P_DROP)
     task, rng = CopyTask(symbols=SYMBOLS, max_length=MAX_LENGTH), np.random.default_rng(seed)

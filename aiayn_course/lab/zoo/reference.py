@@ -1,7 +1,7 @@
 """The paper's formulas a second time, for one sequence, without axes for batches and heads.
 
 Nothing here calls a layer: only its parameters and sizes are read. There are no masks either: a
-query gets the list of the keys that it may look at.
+query gets the list of its allowed keys.
 """
 
 import math
@@ -10,7 +10,7 @@ import numpy as np
 
 
 def attention(Q, K, V, keys):
-    """Compute Eq. (1): Q (T_q, d_k), K (T_k, d_k), V (T_k, d_v), keys[i] the keys of query i."""
+    """Compute Eq. (1): Q (T_q, d_k), K (T_k, d_k), V (T_k, d_v); keys[i]: keys of query i."""
     out = np.zeros((len(Q), V.shape[1]))
     for i, q in enumerate(Q):
         exps = {j: math.exp(float(q @ K[j]) / math.sqrt(len(q))) for j in keys[i]}
@@ -84,8 +84,7 @@ def rotary(x, base, interleaved):
 
 
 def grouped(layer, x, keys):
-    """Compute head after head with rotary positions; head i reads head i // (h / h_kv) of the keys.
-    """
+    """Compute grouped heads with rotary positions; head i uses head i // (h / h_kv) of the keys."""
     heads, turn = [], layer.attention.rotary_Q
     for i in range(layer.h):
         j = i * layer.h_kv // layer.h
@@ -130,7 +129,7 @@ def decoder_layer(layer, y, memory, before, of_src):
 
 
 def cross_entropy(logits, targets, eps_ls, pad):
-    """Return the mean of Sec. 5.4 over real targets, with q written out. logits (tokens, V)."""
+    """Return the mean over real targets as in Sec. 5.4, with q written out. logits (tokens, V)."""
     losses = []
     for z, target in zip(logits, targets):
         log_total = math.log(math.fsum(math.exp(a) for a in z))

@@ -1,4 +1,4 @@
-"""Run the checks, with a bug planted or without."""
+"""Run the checks, with or without a planted bug."""
 
 from collections.abc import Iterable
 
@@ -11,9 +11,9 @@ from .checks.registry import CHECKS
 
 
 def failures(names: Iterable[str] | None = None) -> dict[str, str]:
-    """Run all checks, or those that are named; return {name of a failing check: its finding}.
+    """Run all checks, or the named ones; return {name of a failing check: its finding}.
 
-    A check also fails if a layer raises another error, such as one about shapes.
+    A check also fails if a layer raises another error, such as an error of shapes.
     """
     found = {}
     with np.errstate(all="ignore"):
@@ -28,6 +28,6 @@ def failures(names: Iterable[str] | None = None) -> dict[str, str]:
 
 
 def hunt(bug: Bug, names: Iterable[str] | None = None) -> dict[str, str]:
-    """Return the `failures` while a bug is planted; {} if the bug was not caught."""
+    """Plant a bug and return the `failures`; {} if no check catches the bug."""
     with bug.plant():
         return failures(names)

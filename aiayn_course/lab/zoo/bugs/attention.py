@@ -11,7 +11,7 @@ from aiayn_np.softmax import Softmax
 
 from ..bug import Wrong, bug
 
-# The right ones, for bugs that break a result of theirs.
+# The right functions, for bugs that change their results.
 softmax_backward = Softmax.backward
 mask_forward = Mask.forward
 attention_forward, attention_backward = (

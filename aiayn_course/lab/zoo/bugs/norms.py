@@ -10,7 +10,7 @@ from aiayn_np.module import Cache
 
 from ..bug import Wrong, bug
 
-# The right ones, for bugs that break a result of theirs.
+# The right functions, for bugs that change their results.
 norm_backward = LayerNorm.backward
 add_norm_backward = AddNorm.backward
 dropout_forward = Dropout.forward

@@ -10,7 +10,7 @@ from aiayn_np.variants.rotary import RotaryPositions
 
 from ..bug import Wrong, bug
 
-# The right ones, for bugs that break a result of theirs.
+# The right functions, for bugs that change their results.
 rotary_pairs = RotaryPositions.pairs
 keys_and_values = kv_cache.GrowingAttention.keys_and_values
 norm_forward, norm_backward = RMSNorm.forward, RMSNorm.backward

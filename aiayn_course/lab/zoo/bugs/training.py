@@ -8,7 +8,7 @@ from aiayn_np.training.optimizer import Adam
 
 from ..bug import Wrong, bug
 
-# The right ones, for bugs that break a result of theirs.
+# The right functions, for bugs that change their results.
 loss_forward, loss_backward = LabelSmoothedCrossEntropy.forward, LabelSmoothedCrossEntropy.backward
 right_rate = optimizer.warmup_rate
 

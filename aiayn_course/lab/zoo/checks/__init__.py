@@ -1,3 +1,3 @@
-"""The checks that catch them."""
+"""The checks that catch the bugs."""
 
 from . import gradients, values  # noqa: F401, these fill CHECKS

@@ -1,9 +1,9 @@
 """The registry of the checks that catch every bug of the zoo, and their common helpers.
 
-A check returns, or raises CheckFailed and says why. These are ordinary checks, and none is made for
-a single bug. They follow four rules: cotangents are random and signed; gamma, beta and biases are
-random; batches hold more than one sequence; no two sizes are equal, except where equal sizes are
-the point. The checks are in gradients.py and values.py.
+A check returns, or raises CheckFailed with the reason. These are ordinary checks; none is made for
+a single bug. They follow four rules. Gradients of outputs are random and signed. gamma, beta and
+biases are random. Batches have more than one sequence. No two sizes are equal, unless equal sizes
+are needed. The checks are in gradients.py and values.py.
 """
 
 from collections.abc import Callable
@@ -28,7 +28,7 @@ CHECKS: dict[str, Callable[[], None]] = {}  # by name, in the order in which the
 
 
 class CheckFailed(AssertionError):
-    """A check has failed; the message says what is wrong."""
+    """The error of a failed check; the message says what is wrong."""
 
 
 def check(name):
@@ -40,7 +40,7 @@ def check(name):
 
 
 def must_equal(what, got, want, tolerance=1e-12):
-    """Raise unless `got` equals `want` to the tolerance, relative to the largest entry or 1."""
+    """Raise CheckFailed unless `got` equals `want`, relative to the largest entry or 1."""
     got, want = np.asarray(got), np.asarray(want)
     if got.shape != want.shape:
         raise CheckFailed(f"{what}: shape {got.shape}, must be {want.shape}")
@@ -83,13 +83,13 @@ def small_model(rng, P_drop=0.3, **options):
 
 
 def small_llama(rng):
-    """Return a language model of the parts since 2017: four heads of queries share two of keys."""
+    """Return a language model of later parts: four heads of queries share two heads of keys."""
     return randomise(llama(VOCAB, N=2, d_model=8, d_ff=D_FF, h=4, h_kv=2, d_k=6, max_len=9,
                            bias=True, base=100.0, rng=rng), rng)
 
 
 def attention_inputs(rng):
-    """Return Q, K, V and a mask that leaves one query without a key."""
+    """Return Q, K, V and a mask that forbids one query all keys."""
     Q, K, V = (rng.standard_normal(s) for s in ((B, H, T_TGT, D_K), (B, H, T_SRC, D_K),
                                                 (B, H, T_SRC, D_V)))
     allowed = rng.random((B, 1, T_TGT, T_SRC)) < 0.7
@@ -98,7 +98,7 @@ def attention_inputs(rng):
 
 
 def multi_head_inputs(rng):
-    """Return a layer with biases, its three inputs of two lengths, and a mask."""
+    """Return a layer with biases, three inputs with two lengths, and a mask."""
     layer = randomise(MultiHeadAttention(D_MODEL, H, **HEADS, bias=True, rng=rng), rng)
     arrays = [rng.standard_normal((B, T, D_MODEL)) for T in (T_TGT, T_SRC, T_SRC)]
     return layer, arrays, rng.random((B, 1, T_TGT, T_SRC)) < 0.7

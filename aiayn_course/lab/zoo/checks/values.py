@@ -108,7 +108,7 @@ def grouped_values():
 
 @check("exact: kept keys")
 def kept_keys():
-    """Check that decoding token by token with kept keys gives the logits of the whole text."""
+    """Check that decoding with kept keys gives the same logits as the whole text."""
     model = small_llama(fresh())
     kept = start_generation(model, keep=True)
     for begin, end in ((0, 2), (2, 3), (3, 4), (4, 5)):
@@ -118,7 +118,7 @@ def kept_keys():
 
 @check("values: dropout")
 def dropout_values():
-    """Check that a backward uses its forward's mask, and that kept numbers are over 1 - P_drop."""
+    """Check that backward uses its forward's mask, and that kept numbers are scaled up."""
     x, grad_y = fresh().standard_normal((2, B, T_SRC, D_MODEL))
     layer, kept = Dropout(0.3), np.random.default_rng(1).random(x.shape) >= 0.3
     y, cache = layer.forward(x, rng=np.random.default_rng(1))
@@ -165,7 +165,7 @@ def causality():
 
 @check("exact: no weight on padding")
 def no_weight_on_padding():
-    """Check that the weights of padded keys are 0, and those of every query add up to 1."""
+    """Check that padded keys have weight 0, and that the weights of each query sum to 1."""
     _, cache = small_model(fresh()).forward(SRC, TGT)
     for name, weights in attention_maps(cache).items():
         of_decoder = name.startswith("decoder") and "self_attention" in name
@@ -183,7 +183,7 @@ def more_padding():
 
 @check("exact: caches untouched")
 def caches_untouched():
-    """Check that backward writes into no array that forward kept, nor into its own gradient."""
+    """Check that backward changes no array of the cache, and not its own gradient."""
     whole = ModelLoss(small_model(fresh()), LabelSmoothedCrossEntropy(0.1))
     _, cache = whole.forward(SRC, TGT, targets=TARGETS, rng=fresh())
     before = {name: array.copy() for name, array in leaves(cache, np.ndarray)}
