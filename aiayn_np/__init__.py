@@ -11,8 +11,8 @@ Read it beside the paper, in this order:
     encoder, decoder, transformer            Sec. 3.1, Fig. 1
     training/                                Sec. 5: loop, loss, optimizer (Eq. 3), toy tasks
     decoding/                                Sec. 6.1: greedy, beam search, kept keys and values
-        proofs/                                  the gradient check, and other properties of a layer
-        reading/                                 how much each input adds to a logit
+    proofs/                                  the gradient check, and other properties of a layer
+    reading/                                 how much each input adds to a logit
     plotting/                                maps, tables, pictures
     pipelines/, runs/, cli/                  a model with its task, a training's folder, commands
     text/                                    sentence pairs: vocabulary, batches, BLEU

@@ -9,20 +9,20 @@ A student writes the class or function of an exercise under its name and calls
 student's numbers differ, and asks a question; hints name the cause. ``train_with(LayerNorm)`` then
 trains the Transformer with the student's layer. The files to fill in are in notebooks/exercises.
 
-        exercise, topics/                  the exercises: cases, right formulas, known mistakes
-        checker, report, example, page     check, and its report, as text and as a page
-        asking, questions, measuring       the questions of a report, from measurements; the hints
-        tracing                            the first wrong line, in the student's names
-        layer_check, function_check        the steps of a check, in their order
-        trial, calling                     one case; calling the student's code
-        comparing, shapes                  descriptions of a difference
-        errors, operands, turning          the meaning of an error, and the values in its line
-        changes, operators, free           changes of the right formula, also with numbers to solve
-        for diagnosis                          the change that explains an answer
+    exercise, topics/                  the exercises: cases, right formulas, known mistakes
+    checker, report, example, page     check, and its report, as text and as a page
+    asking, questions, measuring       the questions of a report, from measurements; the hints
+    tracing                            the first wrong line, in the student's names
+    layer_check, function_check        the steps of a check, in their order
+    trial, calling                     one case; calling the student's code
+    comparing, shapes                  descriptions of a difference
+    errors, operands, turning          the meaning of an error, and the values in its line
+    changes, operators, free           changes of the right formula, also with numbers to solve for
+    diagnosis                          the change that explains an answer
     plug_in, scripted                  the student's parts in the real model; a model for decoding
     grading, submissions               a row for each file of a folder (`aiayn-np grade`)
     sandbox, answer                    grading one answer in a process of its own, with limits
-        language, chinese.json             the language of all texts
+    language, chinese.json             the language of all texts
     editions                           the student edition of a lesson (`aiayn-np lessons`)
     mystery/                           broken models, for notebooks/exercises/find_the_bug.ipynb
 
