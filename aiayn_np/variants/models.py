@@ -78,9 +78,9 @@ class LanguageModel(Module):
 
     ids (B, T)   ->   logits (B, T, vocab_size); logits[:, t] predict the token after ids[:, t].
     Without a source there is no memory, and so no cross-attention. The rest of a decoder layer is
-    an encoder layer with a causal mask. `options` are those of TokenStack. pad: the id of padding,
-    or None if there is none.   tied: whether E is the embedding's matrix, or a matrix of its own,
-    drawn N(0, 1/d_model).
+    an encoder layer with a causal mask. `options` are those of TokenStack.
+    pad: the id of padding; None: no padding.   tied: whether E is the embedding's Parameter;
+    otherwise E has a Parameter of its own, drawn N(0, 1/d_model).
     """
     formula = "logits = TokenStack(ids) E^T"
     kept_at = ("",)
