@@ -10,7 +10,7 @@ class AddNorm(Module):
     """LayerNorm(x + Dropout(Sublayer(x)))                             Sec. 3.1 and 5.4
 
     x, sublayer_output (..., d_model)   ->   (..., d_model)
-    backward: a sum hands its gradient to both of its terms.
+    backward: the sum passes its gradient to both terms.
     """
     formula = "LayerNorm(x + Dropout(Sublayer(x)))"
     position_wise = True

@@ -12,7 +12,7 @@ import numpy as np
 
 FLOATS = "fdD"  # float32, float64, and complex128 for the gradient check
 DTYPES = frozenset(map(np.dtype, FLOATS))
-PLAIN: set[type] = {np.ndarray}  # accepted types; np.matrix is none, its `*` is the matrix product
+PLAIN: set[type] = {np.ndarray}  # accepted types; not np.matrix: its `*` is the matrix product
 LARGEST = np.iinfo(np.intp).max  # the largest size that NumPy can count
 
 

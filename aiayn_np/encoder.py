@@ -36,7 +36,7 @@ class EncoderLayer(Module):
         return x, c
 
     def backward(self, grad_y, cache):
-        # y = add_norm_2(x, feed_forward(x)): a residual sum hands its gradient to both terms
+        # y = add_norm_2(x, feed_forward(x)): a residual sum passes its gradient to both terms
         grad_x, grad_fed = self.add_norm_2.backward(grad_y, cache.add_norm_2)
         grad_x = grad_x + self.feed_forward.backward(grad_fed, cache.feed_forward)
         grad_x, grad_attended = self.add_norm_1.backward(grad_x, cache.add_norm_1)

@@ -154,7 +154,7 @@ def check_free(path, taken):
 
 @contextlib.contextmanager
 def made_folder(path, own=False):
-    """Make a folder with its parents. If the block fails, remove the empty ones of those made here.
+    """Make a folder with its parents. If the block fails, remove the new folders that are empty.
 
     own : whether the caller has just made the folder, so that it is removed as well
     """

@@ -23,7 +23,7 @@ from .checks import FLOATS, check_array
 
 
 class Parameter:
-    """A learned array: `value`, and `grad` of the same shape, to which every backward adds."""
+    """A learned array `value`, and `grad` of the same shape. Every backward adds to `grad`."""
 
     def __init__(self, value: np.ndarray):
         check_array("value", value)

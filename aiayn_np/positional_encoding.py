@@ -13,8 +13,8 @@ class SinusoidalPositionalEncoding(Module):
                      PE(pos, 2i + 1) = cos(pos / 10000^(2i / d_model))
 
     x (..., T, d_model), whose first position has the number `start`   ->   the same shape
-    PE is a constant: the gradient passes through unchanged. (`rng` is not used: the argument lets
-    one call construct either encoding.)
+    PE is a constant: the gradient passes through unchanged. (`rng` is an unused argument, so that
+    both encodings are constructed by the same call.)
     """
     formula = "y = x + PE"
     position_wise = True

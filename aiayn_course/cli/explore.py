@@ -39,7 +39,7 @@ def explore_command(args):
 
 
 def obstacle(run):
-    """Return the reason why no page can run a run's model, or "" if a page can."""
+    """Return the reason why no page can run the model of a run, or "" if a page can."""
     from ..page.live import NotRunnable
     from ..page.live_page import check_page
 

@@ -88,7 +88,7 @@ def lesson_files(teacher: bool = False, language: str = "en",
                  pages: bool = False) -> dict[str, bytes]:
     """Return {path: bytes} of the lessons, their exercises and the results that they read.
 
-    pages : whether the folder live beside them will have the pages that run a model
+    pages : whether the copy will have a folder `live` with the pages that run a model
     """
     places = places_of(teacher, language)
     places |= {path: posixpath.basename(path) for path in ABOUT[language]}
@@ -180,7 +180,7 @@ def of_a_notebook(content, path, turn, teacher, language):
 
 
 def edition(text, path, place, reach, teacher):
-    """Return the text of a file for a copy: marked parts are cut, and links stay in it.
+    """Return the text of a file for a copy: marked parts are cut, and links do not leave the copy.
 
     path, place : the paths of the file, in the repository and in the copy
     reach : {path in the repository: path in the copy} of all files that links may lead to

@@ -35,7 +35,7 @@ def zoo_command(args):
 def hunt_all(bugs, details):
     """Run the checks without a bug, then with each bug; return the exit code.
 
-    It is 0 if all checks pass without a bug, and each bug is caught by the check that it names.
+    The exit code is 0 if all checks pass without a bug, and the check that a bug names catches it.
     """
     from ..lab.zoo import CHECKS, failures, hunt
 

@@ -4,9 +4,9 @@
     一九八四年六月三日        June the third, nineteen eighty-four
     下午三点四十分            forty minutes past three in the afternoon
 
-Chinese counts in ten thousands, says the year before the month and the day, and says the part of
-the day and the hour before the minutes. English does the opposite, so attention has to cross over.
-Chinese has no spaces between words: the vocabulary learns from the lines where its pieces end.
+Chinese counts in ten thousands. It says the year before the month and the day, and the part of the
+day and the hour before the minutes. English does the opposite, so attention has to cross over.
+Chinese has no spaces between words: the vocabulary learns where its pieces end.
 
     python -m aiayn_course.data.chinese_phrases FOLDER     writes the pairs as files to train on
 """
@@ -31,7 +31,7 @@ MONTHS = ["January", "February", "March", "April", "May", "June", "July", "Augus
 PARTS_OF_DAY = [(6, "凌晨", "at night"), (12, "上午", "in the morning"),
                 (13, "中午", "in the afternoon"), (18, "下午", "in the afternoon"),
                 (24, "晚上", "in the evening")]
-NUMBERS, DATES = 4000, 4000  # chosen from larger numbers and from dates; all below 1000 are used
+NUMBERS, DATES = 4000, 4000  # of larger numbers and of dates; all numbers below 1000 are used
 
 
 def chinese_number(n: int) -> str:
@@ -134,7 +134,7 @@ def time_of_day(hour: int, minute: int) -> tuple[str, str]:
 
 
 def chinese_phrases() -> NumberWords:
-    """Return the same pairs (Chinese, English) each time, in three lists that share no pair.
+    """Return pairs (Chinese, English), always the same, in three lists that share no pair.
 
     >>> [len(pairs) for pairs in chinese_phrases()]
     [9440, 500, 500]

@@ -41,7 +41,7 @@ def box(ax, x, y, width, height, text="", *, fill=PALE, edge=BLACK, size=NORMAL,
 
 
 def arrow(ax, *points, color=BLACK, line=1.3, tip="-|>"):
-    """Draw a line through points and a tip at the last point; the points give right angles."""
+    """Draw straight lines from point to point, and a tip at the last point."""
     if len(points) > 2:
         xs, ys = zip(*points[:-1])
         ax.plot(xs, ys, color=color, linewidth=line, solid_capstyle="butt")

@@ -99,7 +99,7 @@ class Subject:
         return self.hints[:1] if stage == "forward" else self.hints[1:]
 
     def tried_on(self, cases):
-        """Register a function that returns the cases, given an rng (a decorator)."""
+        """Register the function that returns the cases, given an rng (a decorator)."""
         self.cases = cases
         return cases
 
@@ -122,12 +122,12 @@ def exercise(number, name, title, *, section, lesson, minutes, asks):
 
 
 def layer(exercise, reference, *hints):
-    """Register a class with forward and backward that the student writes."""
+    """Register a class for the student to write, with forward and backward."""
     return Subject(exercise, reference, "layer", hints)
 
 
 def function(exercise, reference, *hints, run):
-    """Register a function, or a class that is no layer, that the student writes."""
+    """Register a function for the student to write, or a class that is not a layer."""
     return Subject(exercise, reference, "function", hints, run)
 
 

@@ -42,7 +42,7 @@ def spoken() -> str:
 
 
 def of_the_system():
-    """Return "zh" if AIAYN_LANG, or without it the locale, begins with zh; otherwise "en"."""
+    """Return "zh" if AIAYN_LANG begins with zh, or the locale if it is not set; otherwise "en"."""
     names = "AIAYN_LANG", "LC_ALL", "LC_MESSAGES", "LANG"
     first = next(filter(None, map(os.environ.get, names)), "")
     return "zh" if first.lower().startswith("zh") else "en"
@@ -92,7 +92,7 @@ def say_name(text: str) -> str:
 
 
 def tidy(text):
-    """Remove spaces beside full punctuation and between Chinese words, but not in code."""
+    """Remove spaces beside full-width punctuation and between Chinese words, but not in code."""
     parts = text.split("`")
     if len(parts) % 2 == 0:                                            # it quotes half of a code
         return text

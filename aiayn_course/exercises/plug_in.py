@@ -189,7 +189,7 @@ def train_with(*students: type | Callable, steps: int = 100, seed: int = 0,
 
 
 def must_be_equal(step, yours, ours):
-    """Raise a Stop for the first tensor that differs; they come in their order in a step."""
+    """Raise a Stop for the first tensor, in the order of a step, that differs."""
     for name, want in ours.items():
         got, size = yours[name], max(float(np.abs(want).max()), 1e-3)
         error = np.inf if got.shape != want.shape else float(np.abs(got - want).max()) / size

@@ -36,9 +36,9 @@ def gradient_times_input(model, ids, recording, grad, cache=None):
 
 
 def integrated_gradients(model, ids, recording, grad):
-    """Multiply each embedding by its mean gradient, while it is added to its position
+    """Multiply each embedding by its mean gradient on a path from no embedding to the whole one
 
-    Sundararajan et al., 2017, Eq. (1). At first the source has positions alone, then more and more.
+    Sundararajan et al., 2017, Eq. (1). At the start of the path the source has positions alone.
     """
     x = recording.outputs["src_embedding"]                             # (1, T_src, d_model)
     place = next(number for number, (*_, cache) in enumerate(recording.calls)
@@ -74,7 +74,7 @@ def rollout(model, ids, recording, grad):
 
 
 def alti(model, ids, recording, grad):
-    """Multiply contributions: how near each part is to its sum   Ferrando et al., 2022 (ALTI+)"""
+    """Multiply the contributions of all layers, by nearness      Ferrando et al., 2022 (ALTI+)"""
     encoder, decoder, cache, outputs = [], [], recording.cache, recording.outputs
     x = outputs[PLACE][0]
     for i, (layer, c) in enumerate(zip(model.encoder.layers, cache.encoder.layers)):

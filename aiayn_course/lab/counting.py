@@ -1,7 +1,7 @@
 """An array that counts the multiply-adds of any layer.
 
 `count` passes such arrays to a function. NumPy calls their method `__array_ufunc__` for every
-operation. The method computes with plain arrays, and counts it if it is a matrix product.
+operation. The method computes with plain arrays, and counts the multiply-adds of matrix products.
 """
 
 from collections.abc import Callable

@@ -1,6 +1,6 @@
 """The parts of every experiment: a claim, a function that measures, and a Result.
 
-A Result is a dataclass of arrays and numbers. It has its finding in one sentence, judges the
+A Result is a dataclass of arrays and numbers. It states its finding in one sentence, judges the
 claim, and draws itself. It is written to JSON and read back, so that the gallery, the figures and
 the tests use the same numbers.
 """

@@ -62,7 +62,7 @@ def page(experiments: Iterable[Experiment], folder: str | Path) -> str:
 
 
 def made(folder):
-    """Return a sentence on the machine and the time, from the file of `note_machine`."""
+    """Return a sentence on the machine and the time, as `note_machine` noted them."""
     about = json.loads((Path(folder) / "about.json").read_text(encoding="utf-8"))
     return (f"{about['figures']} of the figures were last made together in"
             f" {about['seconds'] / 60:.0f} minutes, with Python"

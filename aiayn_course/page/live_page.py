@@ -54,7 +54,7 @@ def most_telling_first(run: Run, sources: list[np.ndarray]) -> list[np.ndarray]:
 
 
 def told_changes(run: Run, src: np.ndarray) -> tuple[list, list[int]]:
-    """Return (changes, heads of the decoder's last layer), each of which changes the answer.
+    """Return (changes, heads of the decoder's last layer) that change the answer.
 
     Both are empty for a model without a source.
     """

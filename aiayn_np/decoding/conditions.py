@@ -5,7 +5,7 @@ from typing import Any
 from ..checks import is_layer
 from ..module import children, leaves
 
-SOURCE = ("src_embedding", "encoder")  # the side of a Transformer that decoding computes once
+SOURCE = ("src_embedding", "encoder")  # the parts of a Transformer that decoding runs once
 
 
 def may_keep(model: Any, keep: bool | None) -> bool:

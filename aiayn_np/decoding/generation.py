@@ -27,7 +27,7 @@ def generate(model: LanguageModel, ids: np.ndarray, *, steps: int, temperature: 
     ----------
     model : LanguageModel
     ids : the prompt, (T,) ids, at least one
-    steps : the most tokens to write; writing ends earlier after `eos` or without free positions
+    steps : the most tokens to write; writing ends earlier after `eos`, or when no position is left
     temperature : logits are divided by it; 0 takes the most probable token
     top_k : draw only from the top_k most probable tokens; None draws from all
     eos : the id that ends a text; None if there is none
@@ -67,7 +67,7 @@ def chosen(logits, temperature, top_k, rng):
 
 
 def start_generation(model: LanguageModel, keep: bool | None = None) -> "WholeText":
-    """Return a text whose `next_logits` takes more and more tokens; `keep` as in `generate`."""
+    """Return a GrowingText or a WholeText for the model; `keep` as in `generate`."""
     return (GrowingText if may_keep(model, keep) else WholeText)(model)
 
 

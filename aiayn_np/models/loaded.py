@@ -23,7 +23,7 @@ class Pretrained:
     links : the Links between the Parameters and the tensors of the file
     """
 
-    families: ClassVar[tuple[str, ...]]  # allowed values of model_type; `family` is the folder's
+    families: ClassVar[tuple[str, ...]]  # possible values of model_type; `family`: the one found
     only: ClassVar[dict] = {}  # keys of the config that must have this value
     vocabulary: Any = None
     V: int  # how many ids a written text may have

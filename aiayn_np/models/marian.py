@@ -35,7 +35,7 @@ class Marian(Pretrained):
 
     `model` is a Transformer with the V ids of the folder, and the id V, which starts a target.
 
-    start : the id that starts a target in the folder;  bos : V, the id for it in `model`
+    start : the start token's id in the folder;  bos : V, the id of the start token in `model`
     never : the ids that decoding never writes
     """
 

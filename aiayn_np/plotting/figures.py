@@ -1,9 +1,9 @@
 """Pictures: attention maps, positional encodings, training curves.
 
-Every function returns a matplotlib Figure, which a notebook shows, and prints nothing. Attention
-weights are always drawn on a fixed scale of 0 to 1. A masked cell is hatched, since it differs
-from a cell with weight 0. Numbers with signs are drawn around 0: purple above, orange below. The
-cells of a small map show their numbers. matplotlib is imported when something is drawn.
+Every function returns a matplotlib Figure for a notebook to show, and prints nothing. Attention
+weights are always drawn on a fixed scale of 0 to 1. A masked cell is hatched: it differs from a
+cell with weight 0. Numbers with signs are drawn around 0: purple above, orange below. The cells of
+a small map show their numbers. matplotlib is imported when something is drawn.
 """
 
 import functools

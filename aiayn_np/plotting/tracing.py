@@ -29,7 +29,7 @@ class Component:
     activation : the norm of the output
     gradient : the norm of the gradient of the loss with respect to the output
     depth : the number of layers around this layer
-    parameters : the number of numbers in its parameters; a shared parameter counts once
+    parameters : the number of entries in its parameters; a shared parameter counts once
     """
 
     path: str

@@ -242,7 +242,7 @@ class Adapter:
     def hold(self, x: np.ndarray, found: list, after: dict) -> None:
         """Store a parameter with the paths of its gradients, one for each name that has a gradient.
 
-        If an array has several names, each may have a gradient of its own. Then these are added.
+        If an array has several names, each may have a gradient of its own. Then the sum is checked.
         """
         name, distinct = dotted(found[0][0]), {after[g].tobytes(): g for _, g in found[::-1]}
         self.arrays[name], self.gradients[name] = x, tuple(distinct.values())
@@ -251,9 +251,9 @@ class Adapter:
             self.notes.append(f"{names} are one array: the sum of their gradients was checked.")
 
     def trial(self, x: Any = None) -> tuple[bytes, list, dict, set]:
-        """Call the layer; if an array `x` is given, call the layer with small changes in `x`.
+        """Call the layer, with small changes in the array `x` if one is given.
 
-        Return the output, the gradients of inputs, all arrays, and the paths forward has kept.
+        Return the output, the gradients of inputs, all arrays, and the paths that forward kept.
         """
         rng, other = np.random.default_rng(0), np.random.default_rng(1)
         moved = {} if x is None else {id(x): x + 0.01 * other.random(x.shape)}
@@ -353,7 +353,7 @@ class Adapter:
         return names or [n for n in first if upstream(n)]
 
     def leading(self) -> list[str]:
-        """Return the arguments without settings, names of gradients of outputs first."""
+        """Return the `wanted` arguments, with names of gradients of outputs first."""
         names = self.wanted()
         free = [n for n in names if n not in (*self.order, *OUTPUTS)]
         lead = [n for n in free if upstream(n)] or free[:1]
@@ -371,7 +371,7 @@ class Adapter:
     def count_outputs(self) -> None:
         """Count the results of forward for which backward takes a gradient.
 
-        If the gradients before it are zeros, a gradient still has an effect. A value has none,
+        If all earlier gradients are zeros, a gradient still has an effect. A value has none,
         because it is multiplied by them. If nothing has an effect, the argument's name decides.
         """
         if self.layer.backward is None or self.way not in ("names", "order"):
@@ -400,7 +400,7 @@ class Adapter:
         return [(path, (g + 0.0).tobytes()) for path, g in left.items()]  # -0.0 is 0.0
 
     def read(self, gradients: list) -> list[set]:
-        """Return the possible sets of inputs, by number, without a gradient."""
+        """Return the sets of inputs, by number, that may be the inputs without a gradient."""
         floats = [i for i, x in enumerate(self.inputs) if np.asarray(x).dtype.kind == "f"]
         if len(gradients) == len(self.inputs):
             gradients = [gradients[i] for i in floats]

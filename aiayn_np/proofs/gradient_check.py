@@ -10,8 +10,8 @@ Nothing is subtracted, so nothing cancels. So h can be 1e-20, and the two sides 
 better. A central difference is computed too; with the best step it agrees to 1e-9 to 1e-11. It
 decides if the forward takes no complex numbers or is not analytic (np.var, np.abs).
 
-A gradient is wrong if it differs from the central difference by more than rounding explains. But x
-may be on a kink, as of ReLU at 0: left and right slopes differ. Then a point beside x decides.
+A gradient is wrong if it differs from the central difference by more than rounding explains. If x
+is on a kink, such as ReLU's at 0, left and right slopes differ; then a point beside x decides.
 """
 
 import copy
@@ -30,7 +30,7 @@ COMPLEX_STEP = 1e-20
 COMPLEX_TOLERANCE = 1e-12  # relative to the value, or to 0.01 |u| |v|
 CONFIRMED = 1e-5  # a central difference this near confirms the complex step
 ROUNDED = {"f": 1e-5, "e": 1e-2}  # tolerance of a gradient that is returned in float32, float16
-TRIES = 8  # points beside a kink, which may be on kinks too; directions to find a kink
+TRIES = 8  # number of points beside a kink, and of directions to find one
 BESIDE = 0.03  # distance from a kink to the next point, relative to the largest number
 ALL = "all together"  # the name of the last row
 ON_A_KINK = ", on a kink: slopes from left and right differ"
@@ -55,13 +55,13 @@ ENTRIES = 500  # entries that are examined one by one in a wrong tensor
 
 @dataclass(frozen=True)
 class Precision:
-    """How precisely central differences measure a slope, for a forward in these floats.
+    """The precision of central differences, for a forward in float64, float32 or float16.
 
     unit : the largest relative rounding error of a number, with some margin
     steps : several step sizes, because a step across the kink of a ReLU shows nothing
-    tolerance : of an error relative to the value, to share |gradient|, or to floor |u| |v|
+    tolerance : largest error, relative to the largest of |value|, share |gradient|, floor |u| |v|
     directions : the number of directions; an error of a few per cent may be small in one direction
-    length : tolerance of the gradient's length, which needs all directions together
+    length : tolerance of the gradient's length, measured over all directions together
     """
 
     unit: float
@@ -330,7 +330,7 @@ class Proof:
         return self.layer.forward(*arrays, **options)
 
     def decided_rows(self) -> list[Row]:
-        """Return the rows; rows on a kink are measured at a point beside it."""
+        """Return the rows; rows on a kink are measured at a point beside the kink."""
         rows = {row.tensor: row for row in self.rows()}
         for _ in range(TRIES):
             undecided = {name for name, row in rows.items() if not row.ok and not row.wrong}
@@ -384,7 +384,7 @@ class Proof:
             return found, problems
         self.backward(clear=False)
         for n, p in self.parameters.items():
-            # Terms may cancel in an entry of a sum, as in rows of E: it is not exactly double.
+            # In sums of many terms, as in rows of E, an entry may cancel: it is not exactly double.
             atol = 1e-9 * np.abs(found[n]).max(initial=0) + 1e-14 * np.linalg.norm(self.u)
             if not np.allclose(p.grad, 2 * found[n], rtol=1e-9, atol=atol):
                 problems.append(Row(n, verdict="WRONG: backward must add to grad, a second call"
@@ -413,7 +413,7 @@ class Proof:
         rows = [self.row_along(name, gradients, {n: draw[n] for n in directions}, precision, exact)
                 for draw in draws]
         right = [row for row in rows if row.ok]
-        most = precision is HALF and 3 * len(right) > len(rows)        # a kink is in many a step
+        most = precision is HALF and 3 * len(right) > len(rows)        # many a step crosses a kink
         worst = max(right if most else rows, key=lambda row: (row.wrong, row.ok, row.error))
         a, d = np.array([(row.analytic, row.central) for row in rows]).T
         if worst.ok and abs(np.sum(a * (d - a))) > precision.length * np.sum(a * a):
@@ -454,7 +454,7 @@ class Proof:
         return HALF if char == "e" or self.rounds(directions, 1e-5, SINGLE) else SINGLE
 
     def rounds(self, directions: dict, fine: float, precision: Precision) -> bool:
-        """Compare steps: does a fine one change the output not at all, or far too much?
+        """Tell whether a fine step changes the output not at all, or far too much.
 
         Rounded to float32, a number changes by 0 or by 6e-8 if it is moved by 1e-9.
         """

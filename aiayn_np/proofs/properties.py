@@ -40,8 +40,8 @@ def assert_causal(model: Any, *, length: int = 6, seed: int = 0) -> None:
 
     Parameters
     ----------
-    model : ``forward(src, tgt)`` or ``forward(ids)`` gives logits (B, T, vocab_size), cache;
-        ``vocab_size``, and ``pad``, ``max_len`` if it has them
+    model : its ``forward(src, tgt)`` or ``forward(ids)`` returns logits (B, T, vocab_size), cache;
+        it has ``vocab_size``, and perhaps ``pad`` and ``max_len``
     length : target tokens T, at most the model's ``max_len``
     seed : for the tokens
 
@@ -79,8 +79,8 @@ def assert_padding_invariant(model: Any, *, length: int = 5, seed: int = 0) -> f
 
     Parameters
     ----------
-    model : ``forward(src, tgt)`` or ``forward(ids)`` gives (B, T, ...) or (B, ...), cache;
-        ``vocab_size`` >= 4, ``pad``, and ``max_len`` and ``named_parameters()`` if it has them
+    model : its ``forward(src, tgt)`` or ``forward(ids)`` returns (B, T, ...) or (B, ...), cache; it
+        has ``vocab_size`` >= 4, ``pad``, and perhaps ``max_len`` and ``named_parameters()``
     length : real tokens in the longest row      seed : for the tokens
     """
     inputs = input_names(model, ("ids",), ("src", "tgt"))
@@ -154,11 +154,11 @@ def assert_permutation_equivariant(encoder: Any, *, d_model: int | None = None, 
 
     Parameters
     ----------
-    encoder : ``forward(x)`` gives y, cache, both arrays (B, T, d_model)
+    encoder : its ``forward(x)`` returns y, cache; x and y are arrays (B, T, d_model)
     d_model : width of x, by default the attribute ``d_model`` of the encoder or of a layer in it
     length : positions T      seed : for x and the permutations
 
-    For relative positions, restricted attention or a causal mask it fails, as it must.
+    The assertion fails, as it must, for relative positions, restricted attention or a causal mask.
     """
     input_names(encoder, ("x",))
     rng = np.random.default_rng(seed)
@@ -176,13 +176,13 @@ def assert_permutation_equivariant(encoder: Any, *, d_model: int | None = None, 
 def assert_heads_equal_loop(mha: Any, *, seed: int = 0) -> float:
     """Assert that multi-head attention equals Eq. (1) for one head after another.
 
-    The experiments have no mask, a mask (T_q, T_k), and a mask of keys (B, 1, 1, T_k).
+    It is tested without a mask, with a mask (T_q, T_k), and with a mask of keys (B, 1, 1, T_k).
 
     Parameters
     ----------
-    mha : ``forward(x_Q, x_K, x_V, *, allowed)`` gives y, cache; ``h``, and ``linear_Q``,
-        ``linear_K``, ``linear_V``, ``linear_O`` with ``W`` (d_in, d_out) and ``b`` or None: head i
-        has the i-th of h equal groups of columns of W (of rows, for ``linear_O``)
+    mha : its ``forward(x_Q, x_K, x_V, *, allowed)`` returns y, cache; it has ``h``, and
+        ``linear_Q``, ``linear_K``, ``linear_V``, ``linear_O`` with ``W`` (d_in, d_out) and ``b`` or
+        None. Head i has the i-th of h equal groups of columns of W (of rows, for ``linear_O``)
     seed : for the inputs and masks
 
     The AssertionError names the wrong scale, if that explains the difference.

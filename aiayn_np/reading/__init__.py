@@ -1,4 +1,4 @@
-"""How much each part of the input contributes to a word, read from the cache of a forward.
+"""The contributions of the input's parts to a word, read from the cache of a forward.
 
 `shares` splits a logit into the shares of the tokens and of the biases. The sum is exact.
 docs/reading.md says what the shares mean and what they do not mean. `replaced` measures by an

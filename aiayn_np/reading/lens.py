@@ -8,7 +8,7 @@ from ..variants.masked import MaskedLanguageModel
 
 
 def logit_lens(model: Module, cache: Cache) -> dict[str, np.ndarray]:
-    """Return {path of a norm: logits (B, T, V)}, as if the state there were the last one.
+    """Return {path of a norm: logits (B, T, V)}, computed as if its state were the last one.
 
     model : a model that `shares` takes
     cache : the cache that its forward returned

@@ -20,7 +20,7 @@ NOTED = ("positions", "segments", "attention")  # the layers whose outputs have 
 class ByHead(NamedTuple):
     """The parts at the position of the word: residual + all heads + biases = Shares.value.
 
-    residual : the share of the token there, through residual sums and feed-forward networks only
+    residual : the share of the token at this position, through residual sums and feed-forward only
     heads : {path: (h,)}, the share that each head adds to this position, from all positions
     cells : {path of a map: (h, T_q, T_k)}, the shares of the heads, split by the attended position
     biases : the share of the biases at this position, without those inside the heads

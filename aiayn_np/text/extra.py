@@ -1,4 +1,4 @@
-"""Imports of packages that only an extra installs; they happen at the first use."""
+"""Import packages of an extra at their first use."""
 
 import importlib
 import shlex

@@ -78,7 +78,7 @@ def with_both_sides(pairs, where):
 
 
 def hold_out(pairs, seed):
-    """Split pairs at random into (for training, for validation, number of pairs left out).
+    """Split pairs at random into (training pairs, validation pairs, number of pairs left out).
 
     For validation HELD_OUT pairs are drawn, or SHARE of all pairs if that is less. Other pairs with
     a held-out source sentence are left out of training, because the model would know the sentence.

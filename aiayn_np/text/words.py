@@ -142,7 +142,7 @@ class WordsTask:
 class Windows:
     """Windows of T tokens of a text, ids (n,). The targets of a window are the T tokens one later.
 
-    The windows of `batch` lie one after another, and `loss_on` calls it for step 1, 2, ... The rest
+    The windows of `batch` lie one after another; `loss_on` takes them for step 1, 2, ... The rest
     of the text after the last window is not used. `draw` takes windows from anywhere.
 
     every : 2 leaves out every other window of `batch`

@@ -10,9 +10,9 @@ may have none. Backward takes the gradient of the loss as its argument. So share
 backward with n_i / n instead of 1, and the gradients only have to be summed.
 
 Several processes compute their shares at the same time (ranks.py). A process may also compute
-several shares one after the other (`accumulate`). Then only one share at a time needs memory, so
-so a large batch fits into a small machine. Each share has its own generator for dropout. For every
-batch these generators are made anew from the given one.
+several shares one after the other (`accumulate`). Then only one share at a time needs memory, so a
+large batch fits into a small machine. Each share has its own generator for dropout. For every batch
+these generators are made anew from the given one.
 """
 
 import copy
@@ -88,7 +88,7 @@ class SharedGradient:
 
 
 def cut(batch, n, pad):
-    """Yield (number, weight, rows) of each of the n shares of a batch, if it has a target."""
+    """Cut a batch into n shares; yield (number, weight, rows) of each share with a target."""
     count = int(np.count_nonzero(batch[-1] != pad))
     for i, rows in enumerate(zip(*(np.array_split(x, n) for x in batch))):
         own = int(np.count_nonzero(rows[-1] != pad))

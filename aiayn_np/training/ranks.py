@@ -8,7 +8,7 @@ message exchange, `Allreduce`, replaces the gradients of each rank by their sum.
 in one array (store.py), so one call is enough. MPI requires that all ranks get the same sum to the
 bit. So every rank takes the same Adam step, and the models stay equal without ever being compared.
 Every rank validates its part of the sequences. Only rank 0 writes files and prints.
-docs/scaling.md has measured the cost of a step on several machines.
+docs/scaling.md shows the measured cost of a step on several machines.
 
 If one rank stops, the others wait in `Allreduce` for ever. So an error that nobody catches ends all
 ranks (`end_all_ranks`). The launcher does the same when a rank is killed.
@@ -31,7 +31,7 @@ class Alone:
     rank, size = 0, 1
 
     def part(self, items: Any) -> Any:
-        """Return the part of the items (a list, an array, a range) that this rank works on."""
+        """Return this rank's part of the items (a list, an array, a range)."""
         return items[self.rank :: self.size]
 
     def all(self, mine: Any) -> list:
@@ -88,7 +88,7 @@ def named(rank, size):
 
 
 def check_ranks(ranks):
-    """Refuse a value that is no ranks, such as a number of processes or of threads."""
+    """Refuse a value that is no Alone or Ranks, such as a number of processes or of threads."""
     if not isinstance(ranks, Alone):
         raise TypeError("ranks must be what launched() returns, or Ranks(communicator of MPI), got"
                         f" ranks={ranks!r}: threads={ranks!r} gives BLAS more threads, mpiexec -n"

@@ -1,4 +1,4 @@
-"""Convolutions over the sequence, replaced in the Transformer (Sec. 4 and Table 1)."""
+"""Convolutions over the sequence: the Transformer replaces them (Sec. 4 and Table 1)."""
 
 import math
 

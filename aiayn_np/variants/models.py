@@ -114,9 +114,9 @@ class LlamaLayer(PreNormEncoderLayer):
     """x = x + Attention(RMSNorm(x));  x = x + SwiGLU(RMSNorm(x))        Touvron et al., 2023
 
     x (..., T, d_model)   allowed: the mask of MultiHeadAttention   ->   (..., T, d_model)
-    The attention rotates its queries and keys (RotaryAttention). h heads of queries share h_kv
-    heads of keys and values. bias: of the attention   gate_bias: of SwiGLU   rotary: the class of
-    both rotary layers
+    h heads of queries share h_kv heads of keys and values; queries and keys are rotated
+    (RotaryAttention).
+    bias: of the attention   gate_bias: of SwiGLU   rotary: the class of both rotary layers
     """
     formula = "x = x + Attention(RMSNorm(x));  x = x + SwiGLU(RMSNorm(x))"
     kept_at = ("",)

@@ -1,4 +1,4 @@
-"""AdamW and the cosine schedule, usual in training since 2017."""
+"""AdamW and the cosine schedule, with which models since 2017 are trained."""
 
 import math
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""Recurrent layers, replaced in the Transformer (Sec. 1, Sec. 4 and Table 1)."""
+"""Recurrent layers: the Transformer replaces them (Sec. 1, Sec. 4 and Table 1)."""
 
 import math
 from typing import Any

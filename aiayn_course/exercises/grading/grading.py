@@ -20,7 +20,7 @@ from .submissions import Submission
 class Grade:
     """The grade of one file as an answer to one exercise.
 
-    points, of : the number of the exercise's classes and functions that are right, and of all; a
+    points, of : the number of right classes and functions, and the number of all in the exercise; a
         class with only a right forward counts one half
     diagnosis : the diagnosis of `check`, or: missing, not readable, syntax error, too slow, memory,
         exits, check changed, not run

@@ -28,9 +28,9 @@ def submissions(folder: Path, only: str | None = None) -> "list[Submission]":
 
     The student is the first folder in a file's path. For a file in `folder` itself, the student is
     the part of the name before the exercise, as in anna_01_softmax.py, or else the name of
-    `folder`. `only` is the name of an exercise: files of others are left out, and a file whose name
-    has no exercise counts for it. `find_the_bug` is not graded. Lessons are not graded either: they
-    stand beside a folder `exercises`.
+    `folder`. `only` is the name of an exercise. Files of other exercises are then left out, and
+    files without an exercise in their name count for it. `find_the_bug` is not graded, nor are
+    lessons, which stand beside a folder `exercises`.
     """
     found = []
     for path in files_in(folder):

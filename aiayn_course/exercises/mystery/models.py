@@ -38,7 +38,7 @@ SIZES = dict(N=2, d_model=12, d_ff=20, h=3, max_len=16)
 P_DROP = 0.1  # on sublayers, and on attention weights too
 
 EXAMPLE, HEALTHY = 11, 0
-TOOLS = {  # by number in the zoo: a tool that shows the bug, and its use
+TOOLS = {  # by number in the zoo: the tool that shows the bug, and how to use it
     HEALTHY: "All tools of the table: what passes says as much as what fails",
     3: "check_gradients on single layers, after randomise",
     8: "check_gradients on the whole model, then on its halves",

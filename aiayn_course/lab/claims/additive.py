@@ -16,7 +16,7 @@ from ..measuring import exponent
 LABELS = {"additive": "additive", "dot": "dot product, unscaled", "scaled": "dot product, scaled"}
 FACTORIES = {"additive": additive_attention, "dot": dot_attention, "scaled": None}
 LAST = 25  # the last loss is a mean over these steps
-WIDTHS = 8192  # h times d_k for the variances; narrow heads are more heads
+WIDTHS = 8192  # h times d_k in the measurement of variances
 
 
 @dataclass

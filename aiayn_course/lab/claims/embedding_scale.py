@@ -16,7 +16,7 @@ WITH, WITHOUT = r"with $\sqrt{d_{model}}$", "without it"
 
 @dataclass
 class EmbeddingScale(Result):
-    """Sizes (root mean square of an entry) and likeness (mean cosine) of the sums, by d_model.
+    """Size (root mean square) and likeness (mean cosine) of embedding plus position, by d_model.
 
     position : size of the positional encoding
     scaled, unscaled : size of the embedding with the factor, and without it

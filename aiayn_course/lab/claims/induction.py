@@ -31,8 +31,8 @@ class Induction(Result):
 
     copied : share of right symbols in the second half, (2, seeds)
     exact : share of sequences with a right second half, (2, seeds)
-    prefix : (2, seeds, heads), the weight of each head on the symbol after an earlier occurrence of
-        the same symbol, averaged over the second half; nan where there is no second layer
+    prefix : (2, seeds, heads), the weight of each head on the symbols that followed an earlier,
+        equal symbol, averaged over the second half; nan where there is no second layer
     copying : share of symbols that a head copies: it raises the symbol's own logit most
     without : `exact` after the head is removed
     """
@@ -71,7 +71,7 @@ class Induction(Result):
 
     @property
     def verdict(self):
-        """Return AGREES if two layers copy and have such a head for every seed; one has none.
+        """Return AGREES if on every seed two layers copy by such a head, and one layer has none.
 
         DISAGREES if one layer copies for some seed, IN_PART if two layers copy without such a head.
         """

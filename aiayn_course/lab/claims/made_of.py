@@ -36,14 +36,14 @@ VALUE = {word: n for n, word in [*enumerate(UNITS), *enumerate(MONTHS, 1),
 
 @dataclass
 class MadeOf(Result):
-    """The share of words for which each method names the right source token, or the costliest one.
+    """The share of words for which each method names the right source token.
 
     known : (tasks, seeds, methods), for all words      decisive : for words that one token decides
-    agrees : (tasks, seeds, methods), the named token is the one whose replacement costs most
+    agrees : (tasks, seeds, methods), for the token whose replacement costs most, not the right one
     asked : number of words, (tasks, seeds), as all fields below
     carried : the cost of replacing the token that shares name, relative to the costliest token
     shuffled : `known` of the shares after the numbers of the decoder are shuffled
-    last, held : nats lost by replacing the last written word; held: with the attention weights held
+    last, held : nats lost by replacing the last written word; held: with fixed attention weights
     """
 
     tasks: list

@@ -73,7 +73,7 @@ class PositionTraining(Result):
 
     @property
     def verdict(self):
-        """Judge trained lengths, which the paper measured, and longer ones, its conjecture.
+        """Judge the trained lengths, which the paper measured, and longer ones, its conjecture.
 
         NOT_HERE if one of the two has not learned the task, DISAGREES if their median perplexities
         differ by 1 % or more. (Both solve the task; only label smoothing keeps the perplexities

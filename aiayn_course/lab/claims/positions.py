@@ -66,7 +66,7 @@ class ShiftIsRotation(Result):
         self.draw_similarity(right)
 
     def draw_similarity(self, ax):
-        """Draw rings around three positions, in different sizes, so that equal ones show."""
+        """Draw rings around three positions, in different sizes, so that equal positions show."""
         k = np.arange(-SHOWN, SHOWN + 1)
         ax.plot(k, self.random_similarity, color="0.6", label="random positions")
         for i, (p, similarity) in enumerate(zip(self.starts, self.similarity)):

@@ -75,7 +75,7 @@ class WarmUp(Result):
 
     @property
     def verdict(self):
-        """Return AGREES if at some rate post-norm fails on all seeds without warm-up, on none with.
+        """Return AGREES if at some rate all seeds of post-norm fail without warm-up, and none with.
 
         A run fails if its loss stays above `blind`.
         """

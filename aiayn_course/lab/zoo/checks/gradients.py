@@ -110,7 +110,7 @@ def decoder_gradient_of_two_lengths():
 
 @check("gradient: decoder, one length")
 def decoder_gradient_of_one_length():
-    """Check with one length: decoder and memory can be swapped without an error of shapes."""
+    """Check with one length: then a swap of decoder and memory raises no error of shapes."""
     decoder_gradient(T_TGT, T_TGT)
 
 
