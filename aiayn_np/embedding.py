@@ -13,7 +13,7 @@ class Embedding(Module):
     """y = sqrt(d_model) * E[ids]                                      Sec. 3.4
 
     ids (...) integers   E (vocab_size, d_model), drawn N(0, 1/d_model)   ->   (..., d_model)
-    backward: row v of E was used wherever ids == v, so it gets the sum of those gradients,
+    backward: row v of E was used wherever ids == v, so row v gets the sum of the gradients there,
     times sqrt(d_model). Ids have no gradient: backward returns None. rng=None leaves E empty.
     """
     formula = "y = sqrt(d_model) * E[ids]"

@@ -16,7 +16,7 @@ SMALL = dict(N=1, d_model=32, d_ff=64, h=4, P_drop=0.0, max_len=64)
 
 
 def small_model(task: Task, seed: int, **options: Any) -> Transformer:
-    """Return a float32 Transformer for a task; `options` replace those of SMALL."""
+    """Return a float32 Transformer for a task; `options` replace the values of SMALL."""
     rng = np.random.default_rng(seed)
     return Transformer(task.vocab_size, **(SMALL | options), rng=rng).astype(np.float32)
 
@@ -29,7 +29,7 @@ def learn(model: Transformer, task: Task, seed: int, *, steps: int,
 
 
 def taught(task: Task, seed: int, model_options: dict, **options: Any) -> Transformer:
-    """Train a small model and return it; options are those of `learn`."""
+    """Train a small model and return it; options as in `learn`."""
     model = small_model(task, seed, **model_options)
     for _ in learn(model, task, seed, **options):
         pass

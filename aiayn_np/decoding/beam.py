@@ -14,7 +14,7 @@ MOST_ALPHA = 100  # a larger exponent would overflow for a long sequence
 def length_penalty(length, alpha):
     """Return ((5 + length) / 6)^alpha, the divisor of a log-probability; Wu et al. (2016), Eq. 14.
 
-    Every token makes a sequence less probable. So without the divisor (alpha = 0) short ones win.
+    Every token makes a sequence less probable. Without the divisor (alpha = 0) short ones win.
     """
     return ((5 + length) / 6) ** alpha
 

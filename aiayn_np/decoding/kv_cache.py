@@ -2,7 +2,7 @@
 
 Decoding needs the logits after token 1, then after tokens 1 and 2, and so on. If every step
 computes the whole prefix, T tokens cost 1 + 2 + ... + T positions. The causal mask makes this
-unnecessary: a position does not depend on later ones, so its numbers stay right. A new position
+unnecessary: no position depends on later ones, so its numbers stay right. A new position
 needs only the keys and values of the earlier positions, in each self-attention.
 
 So each self-attention keeps the keys and values of all positions so far and adds those of the new

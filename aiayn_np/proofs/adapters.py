@@ -123,7 +123,7 @@ def adapted(layer: Any, *inputs: Any, **options: Any) -> list:
 
 def parts_of(layer: Any) -> Layer | None:
     """Return forward and backward of a layer, or None if it has the form of this package."""
-    torch = sys.modules.get("torch")                         # without torch, no layer is of PyTorch
+    torch = sys.modules.get("torch")                         # None if no layer can be of PyTorch
     if torch and (isinstance(layer, torch.nn.Module) or (
             isinstance(layer, type) and issubclass(layer, torch.autograd.Function))):
         return of_torch(layer)
@@ -371,8 +371,8 @@ class Adapter:
     def count_outputs(self) -> None:
         """Count the results of forward for which backward takes a gradient.
 
-        If all earlier gradients are zeros, a gradient still has an effect. A value has none,
-        because it is multiplied by them. If nothing has an effect, the argument's name decides.
+        Zeros are set for all earlier gradients. A further gradient still has an effect, but a value
+        has none: it is multiplied by the zeros. Without any effect, the argument's name decides.
         """
         if self.layer.backward is None or self.way not in ("names", "order"):
             return
@@ -467,7 +467,7 @@ class Adapter:
         return dict(zip([*takers, *names], [*lead, *extra]))
 
     def tell(self, names: list, extra: list, rest: list, given: dict, count: int) -> None:
-        """Note the results of forward that backward got as values, and those it did not get."""
+        """Note the results of forward that backward got as values, and results it did not get."""
         self.not_checked |= {
             f"output {count + i + 1}": "is an output whose gradient backward does not take"
             for i, x in enumerate(rest) if is_floats(x) and not any(x is e for e in extra)}

@@ -108,7 +108,7 @@ class Slope:
         return max(self.error(other), self.rounding(other)) <= tolerance
 
     def confirms(self, other: float, tolerance: float, most: float) -> bool:
-        """Tell whether the error is within the tolerance plus rounding, but at most plus `most`."""
+        """Tell whether the error is within tolerance plus rounding, which counts up to `most`."""
         return self.error(other) <= tolerance + min(self.rounding(other), most)
 
     def refutes(self, other: float, tolerance: float) -> bool:
@@ -392,7 +392,7 @@ class Proof:
         return found, problems
 
     def backward(self, clear: bool = True) -> list:
-        """Return what backward(u) returns, as a list."""
+        """Return the result of backward(u) as a list."""
         for name, parameter in self.parameters.items():
             parameter.value = self.tensors[name]
             if clear:

@@ -21,7 +21,7 @@ TOLERANCE = {"d": 1e-12, "f": 1e-5}  # relative to the largest number, by dtype:
 def randomise(layer: M, rng: np.random.Generator | int = 0) -> M:
     """Give the vectors (gamma, beta) and biases of a layer random values; return the layer.
 
-    At first they are ones and zeros, for which a wrong formula may give right results.
+    At first vectors and biases are ones and zeros; with these a wrong formula may be right.
     rng : a Generator or a seed
     """
     rng = np.random.default_rng(rng)

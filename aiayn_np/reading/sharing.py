@@ -23,7 +23,7 @@ class ByHead(NamedTuple):
     residual : the share of the token at this position, through residual sums and feed-forward only
     heads : {path: (h,)}, the share that each head adds to this position, from all positions
     cells : {path of a map: (h, T_q, T_k)}, the shares of the heads, split by the attended position
-    biases : the share of the biases at this position, without those inside the heads
+    biases : the share of the biases at this position, without biases inside the heads
     """
     residual: float
     heads: dict[str, np.ndarray]
@@ -112,7 +112,7 @@ def shares(model: Module, src: Any, tgt: Any, *, token: int | None = None,
 
 
 def places(model):
-    """Return the paths, for source (or None) and target, of the sums of token and position."""
+    """Return the paths of source (or None) and target at which positions are added to tokens."""
     for kind, found in ((Transformer, ("src_positions", "tgt_positions")),
                         (LanguageModel, (None, "stack.positions")),
                         (MaskedLanguageModel, (None, "segments"))):

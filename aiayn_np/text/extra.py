@@ -24,7 +24,7 @@ def extra(name: str, of: str = 'text') -> Any:
 def install_command(of: str) -> str:
     """Return the command that installs the packages of an extra; no index has aiayn-np.
 
-    A copy of the repository that is not installed has no list of them: pip then installs it too.
+    A copy of the repository that is not installed has no list of packages: pip installs it too.
     """
     mark = f'extra == "{of}"'
     try:

@@ -13,7 +13,7 @@ class TextTask:
 
     vocabulary : Vocabulary, or an object with the same methods and special ids
     max_length : the most tokens of a sentence in training
-    tokenize : how BLEU splits the targets into words, a name of TOKENIZERS
+    tokenize : a name of TOKENIZERS, by which BLEU splits the targets into words
     """
 
     name = "text"

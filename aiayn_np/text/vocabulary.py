@@ -102,7 +102,7 @@ class Vocabulary:
 def whole_text(text: str) -> str:
     """Return the text; raise ValueError if UTF-8 cannot encode it.
 
-    A command line in another encoding gives such text: half characters for bytes outside UTF-8.
+    On a command line, a byte that is not UTF-8 becomes half a character, which has no encoding.
     """
     try:
         text.encode()

@@ -49,7 +49,7 @@ class SharedGradient:
     """Add the gradient of a batch, computed in `accumulate` shares on each of the ranks.
 
     A call with a batch and a generator returns the triple of `gradient_of`, equal on all ranks.
-    With a single share it is a call of `gradient_of`.
+    A single share is computed by `gradient_of` alone.
     """
 
     model: Module

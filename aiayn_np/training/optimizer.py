@@ -57,7 +57,7 @@ class Adam:
         return self.store.split(self.all_v)
 
     def gradients(self) -> np.ndarray:
-        """Return all gradients in one array, with those that were assigned since the last step."""
+        """Return all gradients in one array, also gradients assigned since the last step."""
         self.store.gather()
         return self.store.grads
 

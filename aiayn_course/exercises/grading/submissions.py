@@ -45,7 +45,7 @@ def submissions(folder: Path, only: str | None = None) -> "list[Submission]":
 
 
 def files_in(folder):
-    """Return the paths of scripts, notebooks and links below a folder, without hidden ones."""
+    """Return the paths of scripts, notebooks and links below a folder, without hidden files."""
     found, folders = [], [folder]
     while folders:
         try:

@@ -54,7 +54,7 @@ def spoil(model, bug):
     Parameters
     ----------
     model : Module; its layers get other classes
-    bug : a Bug of the zoo; None: the new classes compute as the right ones do
+    bug : a Bug of the zoo; None: the new classes compute as the right classes do
     """
     layers = [layer for _, layer in leaves(model, Module)]
     classes = {kind: spoiled_class(kind, bug) for kind in set(map(type, layers))}

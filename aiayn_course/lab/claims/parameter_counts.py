@@ -65,7 +65,7 @@ class ParameterCounts(Result):
 
     @property
     def group(self):
-        """Return the number in GROUPS of each row, by its difference from the base: 0, 1 or 2."""
+        """Return each row's index in GROUPS, by the distance of counted and printed difference."""
         counted, printed = self.difference
         distance = np.abs(counted - printed)
         return (distance > ONE_ROUNDING).astype(int) + (distance > TWO_ROUNDINGS)

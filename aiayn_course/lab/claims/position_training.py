@@ -50,7 +50,7 @@ class PositionTraining(Result):
     size = (WIDEST, 4.9)
 
     def beyond(self, symbols):
-        """Return the median exact share on sequences `symbols` longer than those of training."""
+        """Return the median exact share on sequences `symbols` longer than in training."""
         at = self.lengths == self.trained_length + symbols
         return np.median(self.exact[..., at][..., 0], axis=1)
 

@@ -14,8 +14,8 @@ from ..experiment import AGREES, DISAGREES, IN_PART, NOT_HERE, Experiment, Resul
 WIDTHS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
 WIDE = 512  # the finding names the first measured d_k of at least this size, or the last
 PAPER_D_K = 64
-# The largest shares of the unscaled norms in the scaled ones, at the widest d_k and at WIDE, and
-# the largest max/min. The share at 512 is a median; for other seeds it lies between 0.06 and 0.13.
+# Upper bounds: unscaled over scaled norm at the widest d_k and at WIDE, and max/min of the scaled
+# norm. The share at 512 is a median; for other seeds it lies between 0.06 and 0.13.
 VANISHED, AT_WIDE, FLAT = 0.01, 0.2, 2.0
 D_V, GROUP = 64, 64  # width of the values; queries that share keys
 FLOOR = 1e-10  # the lowest value in the figure

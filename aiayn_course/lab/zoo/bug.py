@@ -80,7 +80,7 @@ def replace(layer, name, old, new):
 
 
 def bug(number, name, layer, *, seen="common", caught_by):
-    """Return a decorator: the functions of its class are wrong versions of those of `layer`.
+    """Return a decorator: the functions of its class are wrong versions of functions of `layer`.
 
     Its `explanation` describes the fault and, after an empty line, gives the formula.
     """

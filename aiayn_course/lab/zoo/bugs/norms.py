@@ -69,7 +69,7 @@ class UnbiasedVariance(Wrong):
     def backward(self, grad_y, cache):
         grad_x, n, d = norm_backward(self, grad_y, cache), cache.normalised, self.d_model
         mean_grad_n = (grad_y * self.gamma.value * n).mean(axis=-1, keepdims=True)
-        return grad_x - cache.inv_std * n * mean_grad_n / (d - 1)      # d / (d - 1) of it in all
+        return grad_x - cache.inv_std * n * mean_grad_n / (d - 1)      # d / (d - 1) of the term
 
 
 @bug(11, "residual branch missing in backward", AddNorm, seen="YVSemlani/numpy-transformer",
