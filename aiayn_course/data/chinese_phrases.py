@@ -153,7 +153,7 @@ def chinese_phrases() -> NumberWords:
 
 
 def write_chinese_phrases(folder: str | Path) -> list[Path]:
-    """Write the pairs as files of lines, as `write_number_words` does; the test is test.zh."""
+    """Write the pairs as files of lines, as `write_number_words` does; the test file is test.zh."""
     return write_lists(chinese_phrases(), ("zh", "en"), folder)
 
 
