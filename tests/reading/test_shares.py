@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from pages import ROOT, blocks
+from rms_layers import RMSDecoderLayer, RMSEncoderLayer
 
 from aiayn_np import (
     Cache,
@@ -29,21 +30,13 @@ from aiayn_np.variants.layer_options import layer_factory
 from aiayn_np.variants.masked import MaskedLanguageModel
 from aiayn_np.variants.memory_efficient import MemoryEfficientAttention
 from aiayn_np.variants.models import Classifier, LanguageModel, llama
-from aiayn_np.variants.norms import BatchNorm, RMSNorm
+from aiayn_np.variants.norms import BatchNorm
 from aiayn_np.variants.pre_norm import PreNormDecoderLayer, PreNormEncoderLayer
 from aiayn_np.variants.relative_position import relative_attention
 from aiayn_np.variants.rotary import NormedRotaryPositions, RotaryPositions
 from aiayn_np.variants.scoring import additive_attention, concat_attention, general_attention
 
 V, MAX_LEN = 11, 9
-
-
-class RMSEncoderLayer(PreNormEncoderLayer):
-    stack_norm = RMSNorm
-
-
-class RMSDecoderLayer(PreNormDecoderLayer):
-    stack_norm = RMSNorm
 
 
 NORMS = {"post": (EncoderLayer, DecoderLayer), "pre": (PreNormEncoderLayer, PreNormDecoderLayer),

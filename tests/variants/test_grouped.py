@@ -1,21 +1,11 @@
 """Grouped queries: one head of keys for several heads of queries, and multi-head at the two ends.
 """
 
-import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
 from aiayn_np import MultiHeadAttention, ScaledDotProductAttention
-from aiayn_np.variants.grouped import GroupedQueryAttention, repeat_heads, sum_heads
-
-
-def test_heads_are_repeated_one_after_another_and_not_tiled():
-    x = np.arange(2 * 1 * 3.0).reshape(2, 1, 3)
-    assert repeat_heads(x, 2)[:, 0, 0].tolist() == [0, 0, 3, 3]
-    assert repeat_heads(x, 1) is x
-    grad = np.arange(4 * 1 * 3.0).reshape(4, 1, 3)
-    assert sum_heads(grad, 2).tolist() == [[[3, 5, 7]], [[15, 17, 19]]]
-    assert sum_heads(grad, 1) is grad
+from aiayn_np.variants.grouped import GroupedQueryAttention
 
 
 @pytest.mark.parametrize("h_kv", [1, 2, 3, 6])

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from reference import naive_adamw
+from reference import naive_adam
 
 from aiayn_np import Adam, Linear, Parameter
 from aiayn_np.variants.models import llama
@@ -25,7 +25,7 @@ def test_steps_equal_those_of_plain_arithmetic(rng):
         optimizer.step(rate)
     for i, k in np.ndindex(values.shape):
         constants = CONSTANTS | {"decay": 0.2 if i == 0 else 0.0}
-        want = naive_adamw(values[i, k], grads[:, i, k], rates, **constants)[-1]
+        want = naive_adam(values[i, k], grads[:, i, k], rates, **constants)[-1]
         assert_allclose(parameters[i].value[k], want, rtol=1e-13)
 
 

@@ -31,27 +31,6 @@ def test_a_score_depends_on_the_distance_alone(interleaved, rng):
     assert abs(other - scores[0]) > 1e-3
 
 
-@every_pairing
-def test_a_turn_keeps_lengths_and_position_0_as_it_is(interleaved, rng):
-    x = rng.standard_normal((2, 3, 8))
-    y = RotaryPositions(8, interleaved=interleaved)(x)
-    assert_allclose(np.linalg.norm(y, axis=-1), np.linalg.norm(x, axis=-1), rtol=1e-14)
-    assert_array_equal(y[:, 0], x[:, 0])
-
-
-@every_pairing
-def test_later_positions_are_the_rows_of_the_whole(interleaved, rng):
-    """What decoding needs: position 5 alone is row 5 of all, to the bit."""
-    layer, x = RotaryPositions(8, interleaved=interleaved), rng.standard_normal((2, 9, 8))
-    assert_array_equal(layer(x[:, 5:7], start=5), layer(x)[:, 5:7])
-
-
-def test_a_permutation_of_the_features_turns_one_pairing_into_the_other(rng):
-    x, order = rng.standard_normal((2, 5, 8)), to_halves(8)
-    pairs, halves = RotaryPositions(8, interleaved=True)(x), RotaryPositions(8)(x[..., order])
-    assert_allclose(pairs[..., order], halves, rtol=0, atol=1e-15)
-
-
 def heads_of(rng, interleaved):
     attention = RotaryAttention(RotaryPositions(6, interleaved=interleaved))
     return MultiHeadAttention(12, 2, d_k=6, attention=attention, rng=rng)

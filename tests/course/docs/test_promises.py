@@ -1,11 +1,9 @@
 """Numbers that pages promise: a command prints them, within the range that the page states."""
 
-import importlib
 import re
-import sys
 
 import pytest
-from pages import ROOT, blocks
+from pages import ROOT
 
 from aiayn_course.cli.main import main
 
@@ -72,19 +70,6 @@ def test_training_to_copy_takes_the_steps_that_the_readme_promises(tmp_path, cap
     after = printed[SOLVED.search(printed).end():]           # six examples, then the files
     assert after.count("right") == 6
     assert "model.npz" in after
-
-
-@pytest.mark.parametrize(("name", "language"), [("README.md", "en"), ("README.zh.md", "zh")])
-def test_the_report_of_the_exercises_page_is_what_check_prints(
-        name, language, tmp_path, monkeypatch, capsys):
-    page = read(f"notebooks/exercises/{name}")
-    (code,) = [block for block in blocks(page, "python") if "print(check(Softmax))" in block]
-    (tmp_path / "of_the_page.py").write_text(code, encoding="utf-8")   # check quotes its lines
-    monkeypatch.setenv("AIAYN_LANG", language)
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.delitem(sys.modules, "of_the_page", raising=False)
-    importlib.import_module("of_the_page")
-    assert [capsys.readouterr().out.strip()] == [said.strip() for said in blocks(page, "text")]
 
 
 def measured_by(number):

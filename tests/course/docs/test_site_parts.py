@@ -13,7 +13,6 @@ import make_zoo_page
 
 from aiayn_course.lab.zoo import BUGS
 from aiayn_course.lab.zoo.bug import PAPER as OF_THE_PAPER
-from aiayn_course.page.live import LESSONS
 
 PAPER = ROOT / "docs" / "paper"
 
@@ -57,10 +56,6 @@ def test_a_lesson_holds_the_live_pages_that_it_links_to(tmp_path, monkeypatch):
     assert generate.frames(said, "../").split("\n\n")[1:] == [
         '<details class="live"><summary>the 3 1 4</summary><iframe title="the 3 1 4"'
         ' data-src="../../live/copy.html#src=3&layer=1"></iframe></details>']
-
-
-def test_the_lessons_that_live_pages_name_are_pages():
-    assert set(LESSONS.values()) <= {stem for stem, _ in generate.lesson_pages().values()}
 
 
 @pytest.mark.parametrize(("page", "other"), [

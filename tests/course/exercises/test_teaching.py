@@ -71,20 +71,7 @@ def test_the_test_for_other_graders_passes_the_right_answer_alone():
         exec(EXAMPLES[1], {"Softmax": type("Softmax", (Module,), {})})
 
 
-def test_commands_parse_links_lead_somewhere_and_figures_are_those_of_the_code():
-    blocks = re.findall(r"```bash\n(.*?)```", PAGE, re.DOTALL)
-    commands = [line for block in blocks for line in block.splitlines()]
-    commands += re.findall(r"`(aiayn-np [^`A-Z]*)`", PAGE)
-    ours = [line for line in commands if line.startswith("aiayn-np ")]
-    assert len(ours) > 3
-    for line in ours:
-        if line != "aiayn-np zoo":
-            parsed(shlex.split(line, comments=True)[1:])
-    for line in commands:
-        if "assignment.py" in line:
-            assert (FOLDER.parents[1] / shlex.split(line)[1].removeprefix("PROJECT/")).is_file()
-    for link in re.findall(r"\]\(([^)]*)\)", PAGE):
-        assert (FOLDER / link).exists(), link
+def test_figures_are_those_of_the_code():
     assert f"{OUTPUT:,} bytes".replace(",", " ") in PAGE
     assert f"larger than {LARGEST // 10**6} MB" in PAGE
     args = parsed(["grade", "x"])

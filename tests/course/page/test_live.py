@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from html_pages import data_of, untrained_run
 from javascript import VARIANTS, random_model
+from rms_layers import RMSDecoderLayer, RMSEncoderLayer
 
 from aiayn_course.cli.main import main
 from aiayn_course.page import live
@@ -19,7 +20,6 @@ from aiayn_np.module import leaves
 from aiayn_np.plotting.figures import CMAP
 from aiayn_np.variants.models import LanguageModel
 from aiayn_np.variants.norms import RMSNorm
-from aiayn_np.variants.pre_norm import PreNormDecoderLayer, PreNormEncoderLayer
 
 HOSTILE = ["<bos>", "</script>", "</noscript>", "<!--", "&amp;", "\"'", "{{data}}", "🙂", "שלום",
            "", " ", "\u2028", "\\", "\ud83d", "<img src=x onerror=alert(1)>"]
@@ -103,14 +103,6 @@ def test_the_heading_is_that_of_the_command_line_or_says_what_the_model_does(run
     task = task_of(run) | dict(name="text")
     text = live_page(run.model, task, [])
     assert data_of(text)["title"]["en"] == "This model *translates* what you type"
-
-
-class RMSEncoderLayer(PreNormEncoderLayer):
-    stack_norm = RMSNorm
-
-
-class RMSDecoderLayer(PreNormDecoderLayer):
-    stack_norm = RMSNorm
 
 
 def test_a_layer_without_javascript_is_refused_by_name(rng):

@@ -4,7 +4,6 @@ import json
 import re
 
 import pytest
-from pages import ROOT
 
 from aiayn_course.page import live
 
@@ -118,8 +117,3 @@ def test_the_switch_finds_every_text_of_the_template():
     placed_ones = [key for key in re.findall(r"\{\{(\w+)\}\}", TEMPLATE) if key not in PARTS]
     assert sorted(found) == sorted(placed_ones)
     assert len(found) == 31
-
-
-def test_every_lesson_has_its_chinese_one():
-    assert all((ROOT / "notebooks" / "zh" / f"{name}.md").exists()
-               for name in live.LESSONS.values())
