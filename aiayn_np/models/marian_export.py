@@ -50,9 +50,6 @@ def as_marian(model: Transformer, task: Any) -> Marian:
 
 def marian_config(model, task):
     """Return config.json as a dict; raise ValueError if Marian cannot represent the model."""
-    if type(model) is not Transformer:
-        raise ValueError("a Marian model must be a Transformer, with encoder and decoder, got a"
-                         f" {type(model).__name__}")
     if isinstance(model.encoder.layers[0], PreNormEncoderLayer):
         raise ValueError("a Marian model must be post-norm, got a pre-norm one (--norm pre)")
     sizes = config_of(model) | {"positions": "sinusoidal"}

@@ -1,7 +1,7 @@
 """A run: a folder with the checkpoint of a training, its history, and what was measured."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -129,7 +129,7 @@ class Run:
                                f" is {now}: another program has changed it; this training ends"
                                " here and saves nothing more")
 
-    def finish(self, seconds: float) -> Iterator[str]:
+    def finish(self, seconds: float) -> Iterable[str]:
         """Measure the trained model, and write metrics.json on rank 0; return lines to print.
 
         seconds : how long the training took

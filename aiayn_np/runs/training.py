@@ -78,7 +78,7 @@ class Training:
     validate_every: int  # steps between two validations
     validate: Any  # a record: writes into it what a validation of the model finds
     announced: Any  # the folder: lines about the data and the model
-    finish: Any  # (history, seconds): (numbers for metrics.json, an iterator of lines to print)
+    finish: Any  # (history, seconds): (numbers for metrics.json, lines to print)
     examples: Any  # n: at most n sources (1, T) that were not trained on
     plot: Any  # the history: a Figure of the training curve
 

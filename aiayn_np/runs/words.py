@@ -155,7 +155,7 @@ class WordTraining(Training):
         return self.task.text(pipeline.written(self.beginning, steps=steps, temperature=0.8,
                                                rng=np.random.default_rng(0)))
 
-    def finish(self, history: list, seconds: float) -> tuple[dict, Iterator[str]]:
+    def finish(self, history: list, seconds: float) -> tuple[dict, list[str]]:
         """Measure the model on the held-back text.
 
         Returns (numbers for metrics.json, lines about the outcome).
@@ -170,13 +170,8 @@ class WordTraining(Training):
             characters=self.characters, held_back=self.held_characters,
             vocabulary=self.task.vocab_size, tokens=tokens,
             tokens_per_second=round(tokens / max(history[-1].seconds, 1e-9)),
-        ), self.lines(told)
-
-    def lines(self, told: str) -> Iterator[str]:
-        """Yield what is told of the outcome, and a text that the model writes."""
-        yield told
-        yield "After the first line of the text held back it writes:\n"
-        yield self.sample(20 * SAMPLE)
+        ), [told, "After the first line of the text held back it writes:\n",
+            self.sample(20 * SAMPLE)]
 
     def examples(self, n: int = 5) -> list[np.ndarray]:
         """Return one text (1, T): the first tokens of the held-back text."""
