@@ -26,6 +26,7 @@ class Case:
     why : a teacher's sentence for an answer that is wrong in this case alone
     scale : of the parameters and of the gradient for backward; if there are no parameters, of the
         inputs
+    zeros : whether vectors and gradients are those of a new layer, and half of each parameter is 0
     """
 
     what: str
@@ -36,6 +37,7 @@ class Case:
     special: bool = False
     why: str = ""
     scale: float = 1.0
+    zeros: bool = False
 
 
 @dataclass
@@ -74,7 +76,7 @@ class Subject:
         grad_y, *inputs, **options) -> {tensor: gradient}, or f(layer, grad_y, *inputs, cache) with
         the reference's cache; it adds the gradients of parameters. "function" computes the same as
         the reference.
-    methods : {name: (arguments, options)} of other methods, which are called directly
+    methods : [(name, arguments, options)], direct calls of other methods
     made_like : made_like(cls, ours) makes a layer of class `cls` with the sizes of `ours`
     balanced : whether cases with large parameters get small inputs; otherwise a softmax would have
         only weights of 0 and 1
@@ -84,7 +86,7 @@ class Subject:
         self.exercise, self.reference, self.kind, self.run = exercise, reference, kind, run
         self.name = reference.__name__
         self.formulas: dict[str, Formula] = {}
-        self.methods: dict[str, tuple] = {}
+        self.methods: list[tuple] = []
         self.cases: Callable[[np.random.Generator], list[Case]] = lambda rng: []
         self.made_like: Callable[[Any, Any], Any] = lambda cls, ours: cls()
         self.balanced = False

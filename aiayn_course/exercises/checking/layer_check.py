@@ -32,15 +32,22 @@ from .tracing import first_double
 from .trial import MUST_ADD, Trial, as_list, check_shape
 
 ONES = np.ones((64, 64))  # their product is right, and most machines raise no flag at it
-SIZES = (  # what is tried of every layer, the scale, a teacher's sentence
-    ("small numbers, around 1e-4", 1e-4, "A small number counts like all others: nothing is cut"
-     " off or added there."),
-    ("large numbers, around 1 000", 1e3, "A large number stays as it is: nothing is clipped."),
+SIZES = (  # what is tried of every layer, a field of Case, a teacher's sentence
+    ("small numbers, around 1e-4", dict(scale=1e-4), "A small number counts like all others:"
+     " nothing is cut off or added there."),
+    ("large numbers, around 1 000", dict(scale=1e3), "A large number stays as it is: nothing is"
+     " clipped."),
+    ("zeros in the parameters", dict(zeros=True), "A new layer holds numbers and gradients that are"
+     " 0. They count like all others."),
 )
 PARTS = (  # of the first case: what it is, the part of each array, a teacher's sentence
     ("one sequence", lambda x: x[:1], STAYS),
+    ("one sequence without its axis", lambda x: x[0], ""),
+    ("an axis more in front", lambda x: np.stack([x, x[::-1]]), ""),
     ("sequences of one position", lambda x: x[..., :1] if x.dtype.kind == "i" else x[..., :1, :],
      STAYS),
+    ("one sequence of one position", lambda x: x[:1, :1] if x.dtype.kind == "i" else
+     x[:1, ..., :1, :], STAYS),
     ("arrays in another order of the memory", np.asfortranarray, "The order of the axes is that of"
      " the shape, however the numbers lie in the memory: reshape as NumPy does it without order."),
 )
@@ -58,8 +65,8 @@ class LayerCheck:
         self.subject, self.student, self.seed = subject, student, seed
         self.rng = np.random.default_rng(seed)
         cases = subject.cases(self.rng)
-        sizes = [dataclasses.replace(cases[0], what=what, scale=scale, special=True, why=why)
-                 for what, scale, why in SIZES]
+        sizes = [dataclasses.replace(cases[0], what=what, special=True, why=why, **field)
+                 for what, field, why in SIZES]
         short = [cut(cases[0], *part) for part in PARTS]
         self.cases = sorted([*cases, *short, *sizes], key=lambda case: case.special)
         self.rows, self.trial = {"output": Row("output")}, None        # the one that runs
@@ -134,6 +141,7 @@ class LayerCheck:
 
     def why(self, stage, trials, wrong):
         """Return (diagnosis, sentences) for the wrong tensors."""
+        self.keeps_arrays(stage, next(t for t in trials if is_wrong(t, wrong)), wrong)
         if part := self.wrong_part(stage, next(t for t in trials if is_wrong(t, wrong)), wrong):
             return "another layer", say(
                 "With the right {part} in its place everything is right here. Your {part} is not"
@@ -160,6 +168,23 @@ class LayerCheck:
         self.finding = Finding(stage, wrong, telling(trials, wrong), plain, why, explanation)
         return key, why
 
+    def keeps_arrays(self, stage, trial, wrong):
+        """Raise a Stop if all is right while the Parameters have the arrays of __init__."""
+        arrays = [f"`self.{n}`" for n, x in vars(trial.layer).items() if isinstance(x, np.ndarray)]
+        values = {name: p.value for name, p in trial.parameters.items()}
+        for name, p in trial.parameters.items():
+            p.value = trial.first[name].value
+            p.value[...] = values[name]
+        is_right = arrays and trial.fits(stage, {n: old.grad for n, old in trial.first.items()})
+        for name, p in trial.parameters.items():
+            p.value = values[name]
+        if is_right:
+            where = say("{names} is made in __init__, from the array that a Parameter had then."
+                        " By now the Parameter has another array.", names=listed(arrays))
+            cause = say("A layer keeps the Parameter, not its array: astype, for one, gives it"
+                        " another. Read its .value and .grad in forward and backward.")
+            raise Stop("array kept", f"{where} {cause}", wrong, where=where, cause=cause)
+
     def wrong_part(self, stage, trial, wrong):
         """Return the name of a student's layer inside this one that alone is wrong, or None."""
         for name, part in list(vars(trial.layer).items()):
@@ -168,14 +193,9 @@ class LayerCheck:
                 continue
             setattr(trial.layer, name, made := copy.copy(right))
             vars(made).update({n: p for n, p in vars(part).items() if isinstance(p, Parameter)})
-            try:
-                y, cache = trial.forward()
-                fits = same(y, trial.want) and (stage == "forward" or all(same(
-                    value, trial.expected[n]) for n, value in trial.backward(cache).items()))
-            except Stop:
-                fits = False
+            is_right = trial.fits(stage)
             setattr(trial.layer, name, part)
-            if fits:
+            if is_right:
                 return type(part).__name__
         return None
 
@@ -300,7 +320,7 @@ class LayerCheck:
 
     def methods(self, trial):
         """Check the results of the other methods that the exercise asks for."""
-        for name, (arguments, options) in self.subject.methods.items():
+        for name, arguments, options in self.subject.methods:
             method = getattr(trial.layer, name, None)
             if method is None:
                 raise Stop("missing", say("{subject} has no {name}.", name=name,

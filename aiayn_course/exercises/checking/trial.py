@@ -32,6 +32,7 @@ class Trial:
 
     ours, want, expected : the right layer, its output, {tensor: gradient}
     layer, got, cache, results : the student's layer, its output, its cache and its gradients
+    first : {name: Parameter}, with the arrays that the student's Parameters were made with
     """
 
     def __init__(self, subject, student, case, rng):
@@ -50,7 +51,7 @@ class Trial:
         self.grad_y = grad_y if grad_y.ndim else float(grad_y)
         self.expected = self.right_gradients()
         self.start = {n: rng.standard_normal(p.value.shape) * (self.size_of(f"{n}.grad") or 1)
-                      for n, p in self.parameters.items()}
+                      * (not case.zeros) for n, p in self.parameters.items()}
         self.got = self.cache = self.results = None
         self.overwritten: list[str] = []
 
@@ -79,9 +80,12 @@ class Trial:
                 raise Stop("parameters", say(
                     "{name} must start as {number} everywhere: leave __init__ as it is in the"
                     " stub.", name=name, number=f"{want[0]:.0f}"))
-        randomise(self.ours, rng)
+        self.first = {name: copy.copy(p) for name, p in given.items()}
+        if not self.case.zeros:
+            randomise(self.ours, rng)
         for p in ours.values():
             p.value *= self.case.scale
+            p.value.reshape(-1)[::2] *= not self.case.zeros
         for name, p in given.items():
             p.value = ours[name].value.copy()
             ours[name].value.flags.writeable = False                   # a change may do anything
@@ -139,6 +143,15 @@ class Trial:
         check_shape("forward", "output", y, self.want, self.case)
         return y, cache
 
+    def fits(self, stage, grads=None):
+        """Tell whether the student's layer is right up to a stage, "forward" or "backward"."""
+        try:
+            y, cache = self.forward()
+            return same(y, self.want) and (stage == "forward" or all(same(
+                x, self.expected[n]) for n, x in self.backward(cache, grads).items()))
+        except Stop:
+            return False
+
     def output(self):
         """Return the student's output, also one of a wrong shape; None if there is none."""
         try:
@@ -184,11 +197,12 @@ class Trial:
         """Tell whether a thing is the right output of this case."""
         return is_numbers(thing) and same(thing, self.want)
 
-    def backward(self, cache, start=None):
-        """Return the student's {tensor: gradient}; for a Parameter, what was added to `start`."""
-        start = self.start if start is None else start
+    def backward(self, cache, grads=None):
+        """Return the student's {tensor: gradient}; for a Parameter, what was added to `grads`."""
+        grads = copy.deepcopy(self.start) if grads is None else grads
+        start = copy.deepcopy(grads)
         for name, p in self.parameters.items():
-            p.grad = start[name].copy()
+            p.grad = grads[name]
         grad_y, values = copied(self.grad_y), [p.value.copy() for p in self.parameters.values()]
         what = f"{self.name}.backward"
         returned = call(what, self.layer.backward, grad_y, cache, case=self.case.what)

@@ -53,7 +53,6 @@ def cases(rng):
     nowhere[1, 0, 1] = False
     sizes = dict(B=2, h=7, T_q=3, T_k=5, d_k=4, d_v=6)
     negative = np.full((2, 3, 4), 50) + arrays(2)[0] / 50, arrays(2)[1] / 50 - 100
-    large = tuple(1e3 * x for x in arrays(2))
     return [
         Case("Q (2, 7, 3, 4)", None, arrays(2, 7), {}, sizes),
         Case("d_k = 8", None, arrays(2, d_k=8), {}, sizes | dict(d_k=8)),
@@ -61,9 +60,9 @@ def cases(rng):
         Case("a causal mask", None, arrays(3, T_q=5), dict(allowed=np.tri(5, dtype=bool)),
              dict(B=3, T_q=5, T_k=5, d_k=4, d_v=6)),
         Case("two axes, (T, d)", None, arrays(), special=True),
-        Case("rng given without dropout", None, arrays(2), dict(rng=np.random.default_rng(2)),
-             special=True),
-        Case("inputs around 1 000", None, large, special=True),
+        Case("a mask of three axes", None, arrays(2), dict(allowed=allowed[:, 0]), special=True),
+        Case("rng given without dropout", None, arrays(2),
+             dict(allowed=allowed[0, 0], rng=np.random.default_rng(2)), special=True),
         Case("a query that may look nowhere", None, arrays(2, 7), dict(allowed=nowhere),
              special=True),
         Case("scores around -10 000", None, (*negative, *arrays(2)[2:]), special=True,
@@ -73,7 +72,6 @@ def cases(rng):
         *(Case(what, None, arrays(2, 7), dict(allowed=mask), special=True)
           for what, mask in masks(rng, 2, 7, 3, 5).items()),
         Case("T_q = T_k = d_k = d_v = 4", None, arrays(2, T_q=4, T_k=4, d_v=4), special=True),
-        Case("one sequence of one position", None, arrays(1, 1, T_q=1, T_k=1), special=True),
         Case("one query and five keys", None, arrays(1, 2, T_q=1), special=True),
         Case("d_k = d_v = 1", None, arrays(2, d_k=1, d_v=1), special=True),
     ]

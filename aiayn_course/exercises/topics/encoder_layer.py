@@ -63,14 +63,11 @@ def cases(rng):
              dict(allowed=np.tri(5, dtype=bool)), special=True),
         Case("T = d_model = 5, h = d_ff = 1", EncoderLayer(5, 1, 1, P_drop=0.0, rng=seeded()),
              (rng.standard_normal((2, 5, 5)),), special=True),
-        Case("two axes, (T, d_model)", layer, (rng.standard_normal((5, 6)),), special=True),
-        Case("four axes", layer, (rng.standard_normal((2, 3, 5, 6)),), special=True),
-        Case("dropout", EncoderLayer(6, 7, 2, P_drop=ALL, rng=seeded()),
-             (rng.standard_normal((2, 5, 6)),), dict(rng=np.random.default_rng(1)), special=True),
-        Case("dropout on the weights", dropping, (rng.standard_normal((2, 5, 6)),),
-             dict(rng=np.random.default_rng(1)), special=True),
-        Case("one sequence of one position", layer, (rng.standard_normal((1, 1, 6)),),
-             special=True),
+        *(Case(what, some, (rng.standard_normal((3, 5, 6)),),
+               dict(allowed=allowed, rng=np.random.default_rng(1)), special=True)
+          for what, some in (("dropout", EncoderLayer(6, 7, 2, P_drop=ALL, rng=seeded())),
+                             ("dropout on the weights", dropping),
+                             ("rng given without dropout", layer))),
     ]
 
 

@@ -37,8 +37,8 @@ def cases(rng):
              dict(B=2, T=3, d_model=4, rows=6)),
         Case("x (5, 6), eps=0.01", LayerNorm(6, eps=0.01), (rng.standard_normal((5, 6)),), {},
              dict(B=5, d_model=6, rows=5)),
-        Case("x (2, 7, 3, 4)", LayerNorm(4), (rng.standard_normal((2, 7, 3, 4)),), special=True),
         Case("rows of variance 1e-6", LayerNorm(5), (tiny,)),
+        Case("eps and variances of 1e-12", LayerNorm(5, eps=1e-12), (1e-3 * tiny,), special=True),
         Case("rows around 10 000", LayerNorm(5), (1e4 + rng.standard_normal((3, 5)),), special=True,
              why=FAR),
         Case("d_model = 1", LayerNorm(1), (rng.standard_normal((2, 3, 1)),), special=True,
@@ -47,8 +47,6 @@ def cases(rng):
              special=True),
         Case("a constant row", LayerNorm(7), (constant,), special=True),
         Case("one axis, (d_model,)", LayerNorm(5), (rng.standard_normal(5),), special=True),
-        Case("one sequence of one position", LayerNorm(4), (rng.standard_normal((1, 1, 4)),),
-             special=True),
     ]
 
 

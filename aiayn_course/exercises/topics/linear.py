@@ -34,7 +34,6 @@ def cases(rng):
              dict(B=2, T=3, d_in=4, d_out=5, rows=6, sequences=2)),
         Case("x (3, 7, 2, 6)", Linear(6, 5, rng=seeded()), (draw((3, 7, 2, 6)),), {},
              dict(B=3, T=2, d_in=6, d_out=5, rows=42, sequences=21)),
-        Case("x (3, 4), one axis in front", layer, (draw((3, 4)),), special=True),
         Case("no bias", Linear(4, 5, bias=False, rng=seeded()), (draw((2, 3, 4)),), special=True,
              why="With bias=False, self.b is None."),
         Case("x (5, 5), d_in = d_out = 5", Linear(5, 5, rng=seeded()), (draw((5, 5)),),
@@ -42,7 +41,6 @@ def cases(rng):
         Case("d_in = d_out = 1", Linear(1, 1, rng=seeded()), (draw((2, 3, 1)),), special=True,
              why=STAYS),
         Case("one axis, (d_in,)", layer, (draw(4),), special=True),
-        Case("one sequence of one position", layer, (draw((1, 1, 4)),), special=True),
     ]
 
 

@@ -69,6 +69,7 @@ def ids(rng):
     return [
         Case("ids (3, 5)", None, (some,), {}, dict(B=3, T=5)),
         Case("pad = 1", None, (some,), dict(pad=1), dict(B=3, T=5), special=True),
+        Case("pad = 3", None, (some,), dict(pad=3), dict(B=3, T=5), special=True),
         Case("pad in the middle", None, (np.array([[0, 2, 0, 2]]),), {}, dict(B=1, T=4)),
         Case("one sequence of one position", None, (np.array([[3]]),), special=True),
         Case("sequences of one position", None, (some[:, 2:3],), special=True),
@@ -110,8 +111,6 @@ def cases(rng):
           for what, mask in masks(rng, 2, 7, 3, 5).items()),
         Case("a query that may look nowhere", None, (draw((2, 3, 5)),),
              dict(allowed=np.arange(3)[:, None] > np.zeros(5)), special=True),
-        Case("one sequence of one position", None, (draw((1, 1, 1, 1)),),
-             dict(allowed=np.ones((1, 1, 1, 1), dtype=bool)), special=True),
     ]
 
 

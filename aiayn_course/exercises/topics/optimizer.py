@@ -1,5 +1,8 @@
 """Exercise 11: Adam and the warm-up of its rate."""
 
+import itertools
+import math
+
 import numpy as np
 
 from aiayn_np.module import Parameter
@@ -14,14 +17,16 @@ EXERCISE = exercise(
 
 
 def after_steps(cls, case):
-    """Return the values and gradients of two parameters after each step."""
-    gradients, shapes = case.inputs
-    parameters = [Parameter(x.reshape(shape)) for x, shape in zip(START.copy(), shapes)]
-    adam = cls(iter(parameters), **case.options)
+    """Return the values and gradients of all parameters after each step."""
+    gradients, shapes = case.inputs[0], case.options["shapes"]
+    ends = np.cumsum([math.prod(shape) for shape in shapes])
+    start = np.resize(START, ends[-1])
+    parameters = [Parameter(x.reshape(shape)) for x, shape in zip(np.split(start, ends), shapes)]
+    adam = cls(iter(parameters), **case.options["settings"])
     values = [p.value for p in parameters]                             # layers hold them, too
     moved, kept = [], []
-    for grads, rate in zip(gradients, RATES):
-        for p, grad in zip(parameters, grads):
+    for grads, rate in zip(gradients, itertools.cycle(RATES)):
+        for p, grad in zip(parameters, np.split(grads, ends)):
             p.grad[...] = grad.reshape(p.grad.shape)
         adam.step(rate)
         moved.append(in_rows([p.value for p in parameters]))
@@ -36,7 +41,7 @@ def in_rows(arrays):
     return np.array(arrays) if one_shape else np.concatenate([np.ravel(x) for x in arrays])
 
 
-START = np.array([[0.5, -1.5, 2.0], [3.0, 0.25, -0.75]])
+START = np.array([0.5, -1.5, 2.0, 3.0, 0.25, -0.75, 0.0])
 ROWS = (3,), (3,)  # the shapes of two parameters
 RATES = (0.1, 20.0, 0.5, 1e-5)
 STEPS = (1, 2, 3, 6, 7, 8, 20, 10**6)
@@ -61,28 +66,33 @@ WARMUP = function(
 
 @ADAM.tried_on
 def cases(rng):
-    gradients = rng.standard_normal((4, 2, 3))
+    gradients = rng.standard_normal((4, 6))
     never = gradients.copy()
-    never[:, 0, 1] = 0
+    never[:, 1] = 0
     unused = gradients.copy()
-    unused[1::2, 1] = unused[2] = 0
+    unused[1::2, 3:] = unused[2] = 0
+
+    def case(what, gradients, shapes=ROWS, why="", special=True, **settings):
+        return Case(what, None, (gradients,), dict(shapes=shapes, settings=settings), {}, special,
+                    why)
     return [
-        Case("the first step", None, (gradients[:1], ROWS)),
-        Case("the paper's constants", None, (gradients, ROWS)),
-        Case("beta_1 = 0.8, beta_2 = 0.9", None, (gradients, ROWS), dict(beta_1=0.8, beta_2=0.9)),
-        Case("a gradient that is always 0", None, (never, ROWS), special=True),
-        Case("small gradients", None, (1e-8 * gradients, ROWS)),
-        Case("eps = 0.1", None, (gradients, ROWS), dict(eps=0.1)),
-        Case("gradients around 1 000", None, (1e3 * gradients, ROWS), special=True,
+        case("the first step", gradients[:1], special=False),
+        case("the paper's constants", gradients, special=False),
+        case("beta_1 = 0.8, beta_2 = 0.9", gradients, special=False, beta_1=0.8, beta_2=0.9),
+        case("a gradient that is always 0", never),
+        case("small gradients", 1e-8 * gradients, special=False),
+        case("eps = 0.1", gradients, special=False, eps=0.1),
+        case("gradients around 1 000", 1e3 * gradients,
              why="Adam takes every gradient as it is, large ones too."),
-        Case("gradients of 0 in some steps", None, (unused, ROWS), special=True,
+        case("gradients of 0 in some steps", unused,
              why="A gradient of 0 is a gradient: m and v decay, and the parameter moves on."),
-        Case("one parameter", None, (gradients, ROWS[:1]), special=True),
-        Case("parameters of shape (1, 3)", None, (gradients, ((1, 3), (1, 3))), special=True),
-        Case("parameters of shapes (3,) and (3, 1)", None, (gradients, ((3,), (3, 1))),
-             special=True, why="m and v of a parameter have its own shape."),
-        Case("twelve parameters", None, (rng.standard_normal((2, 12, 3)), 12 * ROWS[:1]),
-             special=True, why="The parameters have an order, and m and v the same."),
+        case("one parameter", gradients[:, :3], ROWS[:1]),
+        case("parameters of three shapes", rng.standard_normal((4, 18)), ((3,), (3, 1), (2, 2, 3)),
+             "Every parameter moves, and m and v of a parameter have its own shape."),
+        case("twelve parameters", rng.standard_normal((2, 36)), 12 * ROWS[:1],
+             "The parameters have an order, and m and v the same."),
+        case("200 steps", rng.standard_normal((200, 3)), ROWS[:1],
+             "t goes on counting, and every step moves the parameter."),
     ]
 
 
@@ -194,6 +204,7 @@ class PlainAdam:
 def sizes(rng):
     return [Case("d_model = 16, warmup_steps = 7", None, (16, 7)),
             Case("d_model = 10, warmup_steps = 3", None, (10, 3)),
+            Case("d_model = 512, warmup_steps = 4000", None, (512, 4000), special=True),
             Case("d_model = warmup_steps = 1", None, (1, 1), special=True)]
 
 

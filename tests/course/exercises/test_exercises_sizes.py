@@ -128,6 +128,17 @@ def test_a_parameter_that_is_kept_in_a_list_too_is_an_answer():
     assert check(answer(8, "OutputProjection", ("self.E = E", "self.shared = [E]; self.E = E")))
 
 
+@pytest.mark.parametrize(("kept", "old", "new"), [
+    ("E.value.T", "x @ self.E.value.T", "x @ self.kept"),
+    ("E.value", "grad_logits @ self.E.value", "grad_logits @ self.kept"),
+    ("E.grad", "self.E.grad +=", "self.kept +=")])
+def test_an_array_that_is_kept_from_init_is_refused_by_its_name(kept, old, new):
+    edits = [("self.E = E", f"self.E, self.kept = E, {kept}"), (old, new)]
+    report = check(answer(8, "OutputProjection", *edits))
+    assert report.diagnosis == "array kept"
+    assert "`self.kept` is made in __init__" in report.where
+
+
 def cut_off(x):
     return np.where(np.abs(x) < 1e-3, 0, x)
 
@@ -149,6 +160,8 @@ def test_a_threshold_and_a_clip_around_a_layer_are_refused(name, method, change)
 HIGHEST = "highest = scores.max(axis=-1, keepdims=True)"
 OF_LOGITS = "logits.max(axis=-1, keepdims=True)"
 M_ZEROS = "self.m = [np.zeros_like(p.value) for p in self.parameters]"
+IN_STEP, COUNT = "zip(self.m, self.v, self.parameters)", "They count"
+SCORES = "scores, cache.mask = self.mask"
 LENGTH_1, NEGATIVE, AS_ABS = "A length of 1 is", "may be negative", "np.abs(scores.max("
 OWN_SHAPE, MAXIMUM, PICK = "have its own shape", "np.maximum(x, 0)", "logits[:, -1].argmax(axis=-1)"
 STEP = "rate * m_hat / (np.sqrt(v_hat) + self.eps)"
@@ -207,6 +220,28 @@ ONCE_PASSED = [  # exercise, class, what the message holds, (old, new) of each e
     (11, "Adam", OWN_SHAPE, (M_ZEROS.replace("m", "v", 1), M_ZEROS.replace("m", "v", 1).replace(
         "p.value", "self.parameters[-1].value"))),
     (11, "Adam", OWN_SHAPE, (M_ZEROS, "self.m = np.zeros((2, *self.parameters[0].value.shape))")),
+    (2, "LayerNorm", COUNT, ("self.beta.grad +=", "if self.beta.value.any(): self.beta.grad +=")),
+    (2, "LayerNorm", "variances of 1e-12", ("variance + self.eps", "variance + max(self.eps,"
+                                            " 1e-6)")),
+    (3, "Linear", COUNT, ("_rows.sum(axis=0)", "_rows.sum(axis=0) * (self.b.value != 0)")),
+    (4, "ScaledDotProductAttention", "a mask of three axes", (
+        SCORES, f"allowed = None if np.ndim(allowed) == 3 else allowed; {SCORES}")),
+    (5, "not_padding", "pad = 3", ("(ids != pad)", "(ids != min(pad, 1))")),
+    (6, "MultiHeadAttention", "must change nothing here", (
+        "allowed=allowed, rng", "allowed=None if rng is not None else allowed, rng")),
+    *((number, name, "rng", ("allowed=allowed, rng=rng", "allowed=allowed, rng=None if"
+                             " allowed is not None else rng"))
+      for number, name in ((6, "MultiHeadAttention"), (12, "EncoderLayer"))),
+    (11, "Adam", "Every parameter moves", (IN_STEP, f"list({IN_STEP})[:2]")),
+    (11, "Adam", "t goes on counting", ("self.t += 1", "self.t = min(self.t + 1, 10)")),
+    (11, "warmup_rate", "warmup_steps = 4000", ("**-1.5", "**-1.5 * (d_model < 500)")),
+    (13, "greedy_decode", "one source with padding", (
+        "= not_padding(src, model.pad)", "= not_padding(src, model.pad) if len(src) > 1 else"
+         " None")),
+    (13, "greedy_decode", "a row that never ends", (
+        "min(src.shape[1] + 50", "min((src != model.pad).sum(axis=1).max() + 50")),
+    (13, "greedy_decode", "max_len = 60", (
+        "None else max_len", "None else min(max_len, src.shape[1] + 50)")),
 ]
 
 
