@@ -1,11 +1,13 @@
 """Run one student's file and check what it defines, in the process that `sandbox` starts.
 
-Each top-level statement of a file or of a notebook's cell runs by itself. If one fails, the others
-still count. While the file runs, `check` and `train_with` do nothing.
+Each top-level statement of a file or of a notebook's cell runs by itself. If one fails, or does not
+end, the others still count. While the file runs, `check` and `train_with` do nothing. What it
+prints is thrown away.
 """
 
 import ast
 import base64
+import contextlib
 import io
 import json
 import linecache
@@ -20,7 +22,7 @@ from aiayn_course import PACKAGES
 from ... import exercises
 from ..exercise import EXERCISES, SUBJECTS
 from ..language import say, speaking
-from .calling import describe
+from .calling import Stop, describe, limited
 from .checker import checked, is_answer
 
 try:
@@ -71,7 +73,8 @@ def main(job):
     forbid(os.path.realpath(os.getcwd()))
     points = 0
     try:
-        with speaking(job["language"]):
+        with speaking(job["language"]), open(os.devnull, "w", errors="replace") as nowhere, \
+                contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere):
             points, diagnosis, message = judge(job)
     except Refused as stop:
         diagnosis, message = stop.args
@@ -226,11 +229,14 @@ def run(tree, filename, names):
         cell = say("cell {number}, ", number=filename[6:-1])
     for statement in tree.body:
         module = ast.Module([statement], type_ignores=[])
+        place = say("{cell}line {number}", cell=cell, number=statement.lineno)
         try:
-            exec(compile(module, filename, "exec"), names)
+            with limited(place):
+                exec(compile(module, filename, "exec"), names)
+        except Stop as stop:
+            errors.append(stop.message)
         except BaseException as error:
-            errors.append(say("{cell}line {number} stops with {error}", cell=cell,
-                              number=statement.lineno, error=describe(error)))
+            errors.append(say("{place} stops with {error}", place=place, error=describe(error)))
     return errors
 
 

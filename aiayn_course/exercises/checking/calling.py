@@ -97,16 +97,16 @@ def limited(what):
                                   " Look at the condition of its loop.", what=what,
                                   seconds=SECONDS))
     is_main = threading.current_thread() is threading.main_thread()
-    if not hasattr(signal, "SIGVTALRM") or not is_main:
+    if not hasattr(signal, "SIGPROF") or not is_main:
         yield
         return
-    before = signal.signal(signal.SIGVTALRM, end)
-    signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS)
+    before = signal.signal(signal.SIGPROF, end)
+    signal.setitimer(signal.ITIMER_PROF, SECONDS)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-        signal.signal(signal.SIGVTALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
 
 
 def describe(error):

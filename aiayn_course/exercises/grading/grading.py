@@ -69,8 +69,9 @@ def graded(submission, timeout, memory, seed):
         message = say("its name belongs to no exercise, such as 01_softmax.py")
     elif not problem:
         secret = secrets.token_hex()
-        job = dict(exercise=exercise, suffix=submission.path.suffix, seed=seed, secret=secret,
-                   language=spoken(), data=base64.b64encode(submission.data).decode())
+        job = dict(exercise=exercise, seed=seed, secret=secret, language=spoken(),
+                   suffix=submission.path.suffix.lower(),
+                   data=base64.b64encode(submission.data).decode())
         try:
             said, output, code, seconds = run_alone(job, timeout=timeout, memory=memory)
             points, diagnosis, message = verdict(said, output, code, secret, of, timeout)

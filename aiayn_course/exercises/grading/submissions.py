@@ -53,7 +53,7 @@ def files_in(folder):
                        if not path.name.startswith((".", "__"))]
         except OSError:
             continue
-        ours = [path for path in entries if path.suffix in (".py", ".ipynb") or path.is_symlink()]
+        ours = [p for p in entries if p.suffix.lower() in (".py", ".ipynb") or p.is_symlink()]
         found += ours
         folders += [path for path in entries if path not in ours and path.is_dir()]
     return sorted(found)

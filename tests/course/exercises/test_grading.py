@@ -1,5 +1,6 @@
 """Grading a folder: every file gets a row, whatever its code does, and harms nothing."""
 
+import ast
 import contextlib
 import csv
 from pathlib import Path
@@ -10,7 +11,7 @@ from solutions import FOLDER, source
 import aiayn_course
 from aiayn_course.cli.main import main
 from aiayn_course.exercises import EXERCISES
-from aiayn_course.exercises.checking import answer
+from aiayn_course.exercises.checking import answer, calling
 from aiayn_course.exercises.grading.grading import COLUMNS, grade, verdict
 from aiayn_course.exercises.grading.sandbox import MEMORY_IS_LIMITED
 from aiayn_course.exercises.grading.submissions import submissions
@@ -108,8 +109,8 @@ ATTACKS = {  # name -> (code before a wrong answer, what its row says)
     "closes everything": ("import os\nos.closerange(0, 30)", "exits"),
     "closes stdout": ("import sys\nsys.stdout.close()\nsys.stderr.close()", "wrong axis"),
     "sleeps for ever": ("import time\ntime.sleep(10**6)", "too slow"),
-    "ignores the time": ("import signal\nsignal.signal(24, lambda *_: 0)\nwhile True: pass",
-                         "too slow"),
+    "ignores the time": ("import signal\ndef f():\n    for s in (24, 27): signal.signal(s, print)\n"
+                         "    while True: pass\nf()", "too slow"),
     "stops itself": ("import signal\nsignal.raise_signal(19)", "too slow"),
     "prints for ever": ("while True: print('x' * 10**6)", "wrong axis"),
     "writes a gigabyte": ("for i in range(100): open(str(i), 'wb').write(bytes(10**7))",
@@ -240,6 +241,22 @@ def test_whatever_the_code_does_there_is_a_row(tmp_path, text, diagnosis):
     row = graded(tmp_path, text, timeout=timeout)
     assert row.diagnosis == diagnosis, row
     assert (row.message == "") <= row.passed
+
+
+def test_what_is_printed_is_thrown_away_and_costs_nothing(tmp_path):
+    printing = "self.t += 1\n        print('x' * 10**6); print('y' * 10**6, file=sys.stderr)"
+    path = tmp_path / "anna_11_optimizer.py"
+    path.write_text("import sys\n" + source(11).replace("self.t += 1", printing))
+    (row,) = grade(submissions(tmp_path))
+    assert (row.points, row.message) == (2, "")
+
+
+def test_a_statement_that_does_not_end_costs_no_point(monkeypatch):
+    monkeypatch.setattr(calling, "SECONDS", 0.5)
+    names: dict = {}
+    assert answer.run(ast.parse("while True: pass\nx = 1"), "<answer>", names) == [
+        "line 1 does not end: it was stopped after 0.5 seconds. Look at the condition of its loop."]
+    assert names["x"] == 1
 
 
 def test_it_sees_an_empty_folder_no_environment_and_no_input(tmp_path, monkeypatch):

@@ -24,13 +24,14 @@ def notebook(*codes):
 def test_files_are_found_by_name_and_place(tmp_path):
     files = {"anna/01_softmax.py": "", "anna/deep/02_Layer_Norm (1).ipynb": "", "anna/x.py": "",
              "anna/.ipynb_checkpoints/03_linear.py": "", "__MACOSX/05_masks.py": "",
-             "bert_07_04_attention.py": "", "dora - 10_loss_v2.py": "", "grades.csv": ""}
+             "carl/03_Linear.PY": "", "grades.csv": "",
+             "bert_07_04_attention.py": "", "dora - 10_loss_v2.py": ""}
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
     assert sorted((s.student, s.exercise) for s in submissions(tmp_path)) == [
         ("anna", ""), ("anna", "layer norm"), ("anna", "softmax"), ("bert_07", "attention"),
-        ("dora", "loss")]
+        ("carl", "linear"), ("dora", "loss")]
     assert [s.file for s in submissions(tmp_path, "softmax")] == [
         os.path.join("anna", "01_softmax.py"), os.path.join("anna", "x.py")]
     assert list(STEMS) == sorted(path.stem for path in (FOLDER / "student").glob("*.py"))
