@@ -13,7 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from aiayn_course.data.number_words import number_words, write_number_words
-from aiayn_np import Adam, LabelSmoothedCrossEntropy
+from aiayn_np import Adam, LabelSmoothedCrossEntropy, attention_maps, attention_masks
+from aiayn_np.models import load_bert, load_gpt2
 from aiayn_np.models.bert import Bert
 from aiayn_np.models.gpt2 import GPT2
 from aiayn_np.models.marian_export import export_marian
@@ -109,14 +110,14 @@ def main():
         draw("marian", weights, written, source, allowed, 1)
         text = ["[CLS]", "two", "hundred", "and", "fifty", "three", "[SEP]"]
         masked = ["[CLS]", "two", "[MASK]", "and", "fifty", "three", "[SEP]"]
-        for family, shown in (("gpt2", text), ("bert", masked)):
-            run = open_run(work / family)
+        for family, load, shown in (("gpt2", load_gpt2, text), ("bert", load_bert, masked)):
             src = np.array([[known.index(word) for word in shown]])
-            _, _, maps, masks = run.pipeline().attention(src)
+            logits, cache = load(work / family).forward(src)
+            maps, masks = attention_maps(cache), attention_masks(cache)
             last = list(maps)[-1]
-            draw(family, maps[last], shown, shown, masks[last], len(maps))
+            draw(family, maps[last][0], shown, shown, masks[last][0], len(maps))
             if family == "bert":
-                guess = known[int(run.loaded.logits(src)[0, 2].argmax())]
+                guess = known[int(logits[0, 2].argmax())]
                 print(f"BERT puts {guess} for the mask", file=sys.stderr)
 
 
