@@ -14,7 +14,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from same_run import assert_same_run, with_blank_pictures
-from trained import alignment_scores
 
 from aiayn_course.cli.main import main
 from aiayn_np import Progress, attention_maps, beam_search, trace
@@ -456,18 +455,10 @@ def test_outside_of_the_commands_the_backend_is_the_users(before, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("task", "aligned"), [("copy", lambda t, n: t), ("reverse", lambda t, n: n - 1 - t)]
-)
-def test_the_defaults_solve_the_task_and_a_head_shows_how(tmp_path, rng, task, aligned):
-    """Exact on at least 999 of 1 000 test sequences, and a head that looks at the right token."""
-    out = tmp_path / "r"
-    assert main(["train", task, "--seed", "7", "--out", str(out)]) == 0
-    metrics = json.loads((out / "metrics.json").read_text())
+@pytest.mark.parametrize("task", ["copy", "reverse"])
+def test_the_defaults_solve_the_task(tmp_path, task):
+    """Exact on at least 999 of 1 000 test sequences."""
+    assert main(["train", task, "--seed", "7", "--out", str(tmp_path / "r")]) == 0
+    metrics = json.loads((tmp_path / "r" / "metrics.json").read_text())
     assert metrics["exact_match"] >= 0.999
     assert metrics["held_out"] == 2000
-    run = open_run(out)
-    best, baseline = alignment_scores(run.trained(), run.task, aligned, rng, n=500)
-    print(f"{task}: best head {best:.3f}, shuffled {baseline:.3f}, {metrics}")
-    assert best > 0.6
-    assert baseline < 0.3
