@@ -11,7 +11,7 @@ Public names, by the file that defines them:
     corpus        Corpus
     extra         extra, install_command
     measures      TextProgress, WordsProgress, loss_on
-    pairs         decoded, digest_of, read_lines
+    pairs         decoded, digest_of, read_lines, split
     pictures      plot_text_training, plot_translation, plot_words_training
     task          TextTask, encoded, longest
     translation   cut, decode, similar, translate

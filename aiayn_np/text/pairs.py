@@ -7,7 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
+from ..checks import memory_bytes
+
 MARK = b"\xef\xbb\xbf"  # the byte order mark that some editors write
+STREAMS = ("/dev/stdin", "/dev/fd/", "/proc/self/fd/")  # they are open; pipes, mostly
+PART = 2**24  # bytes that are read at once
 HELD_OUT, SHARE = 1000, 0.02  # the most pairs to hold out, and the largest share of all pairs
 
 
@@ -20,10 +24,14 @@ def read_lines(path: str | Path) -> list[str]:
 
     Raises OSError, and ValueError with file and line for text that is not UTF-8.
     """
-    data = read_bytes(Path(path)).removeprefix(MARK)
+    return [decoded(line, path, number) for number, line in enumerate(split(read_bytes(path)), 1)]
+
+
+def split(data: bytes | bytearray) -> list:
+    """Return the lines in the bytes of a file, or of its beginning up to a line feed."""
+    data = data.removeprefix(MARK)
     lines = data.split(b"\n" if b"\n" in data else b"\r")
-    lines = lines if lines[-1] else lines[:-1]                         # no line after the last end
-    return [decoded(line, path, number) for number, line in enumerate(lines, 1)]
+    return lines if lines[-1] else lines[:-1]                          # no line after the last end
 
 
 def decoded(line: bytes, path: str | Path, number: int) -> str:
@@ -37,15 +45,19 @@ def decoded(line: bytes, path: str | Path, number: int) -> str:
 
 def read_bytes(path):
     """Read all bytes of a file, unpacked for .gz; refuse a device, which may have no end."""
-    if path.exists() and not (path.is_file() or path.is_dir()):
+    path = Path("/dev/stdin" if str(path) == "-" else path)
+    if path.exists() and not (path.is_file() or path.is_dir() or str(path).startswith(STREAMS)):
         raise ValueError(f"a text must be a regular file, got {path}")
-    if path.suffix.lower() != ".gz":
-        return path.read_bytes()
+    opened, data = gzip.open if path.suffix.lower() == ".gz" else open, bytearray()
     try:
-        with gzip.open(path) as file:
-            return file.read()
+        with opened(path, "rb") as file:
+            while part := file.read(PART):
+                data += part
+                if len(data) > memory_bytes() / 4:
+                    raise MemoryError(f"{path} holds more text than a quarter of it can")
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise ValueError(f"{path} is not a whole .gz file: {error}") from error
+    return data
 
 
 def read_two_files(source, target):

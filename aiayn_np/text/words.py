@@ -152,8 +152,8 @@ class Windows:
         check_sizes(T=T, rows=rows)
         if len(ids) <= T:
             raise ValueError(f"each part of the text must be longer than a window of max_length={T}"
-                             f" tokens, got a part of {len(ids)} tokens: take a longer text, or a"
-                             " smaller max_length")
+                             f" tokens, got a part of {len(ids)} tokens: take a longer text, or"
+                             " shorter windows")
         self.ids, self.T, self.rows = ids, T, rows
         self.starts = np.arange(0, len(ids) - T, every * T)
 

@@ -57,6 +57,16 @@ def test_gz_is_unpacked_and_a_broken_one_is_refused(tmp_path):
                 read_lines(path)
 
 
+def test_a_gz_that_unpacks_to_more_than_the_memory_is_refused_by_its_name(tmp_path, monkeypatch):
+    path = tmp_path / "bomb.gz"
+    path.write_bytes(gzip.compress(bytes(1000)))
+    monkeypatch.setattr("aiayn_np.text.pairs.memory_bytes", lambda: 4 * 999)
+    with pytest.raises(MemoryError, match=r"bomb\.gz holds more text than a quarter of it can"):
+        read_lines(path)
+    monkeypatch.setattr("aiayn_np.text.pairs.memory_bytes", lambda: 4 * 1000)
+    assert read_lines(path) == ["\0" * 1000]
+
+
 def test_a_table_has_a_tab_in_every_line(tmp_path):
     path = tmp_path / "a.tsv"
     path.write_text("eins\tone\tby someone\n\nzwei \t two\n\tthree\n", encoding="utf-8")
