@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from ..checks import check_sizes
-from ..files import CheckpointError
+from ..files import CheckpointError, parts_in
 from .checkpoint import read_header
 from .estimates import parameter_count
 from .run import TRAININGS, Run
 from .shape import check_shape
-from .training import check_options
+from .training import VOCABULARY, check_options
 
 POSITIONS = 2**26  # numbers in a table of positions, which is in no file
 
@@ -24,13 +24,18 @@ def open_run(folder: str | Path) -> Any:
     Raises FileNotFoundError, and CheckpointError with path and reason.
     """
     path = Path(folder) / "model.npz"
+    for other in path.parent.glob("*"):
+        if other.exists() and not (other.is_file() or other.is_dir()):     # it may have no end
+            raise CheckpointError(f"{other} must be a regular file, got a pipe or a device")
     if not path.exists():
         if any(path.with_name(name).is_file() for name in ("config.json", "model.safetensors")):
             from ..pipelines.loaded import Loaded
 
             return Loaded(folder)
-        raise FileNotFoundError(errno.ENOENT, "No such file or directory; a run is a folder that"
-                                " `train` wrote, or one of Hugging Face", str(path))
+        lost, what = (path, "file") if path.parent.is_dir() else (path.parent, "folder")
+        raise FileNotFoundError(errno.ENOENT, f"No such {what}; a run is a folder that `train`"
+                                " wrote, or one of Hugging Face, such as `hf download gpt2"
+                                " --local-dir gpt2` writes", str(lost))
     config = read_header(path)["config"]
     try:
         check_config(path, config)
@@ -44,6 +49,12 @@ def open_run(folder: str | Path) -> Any:
                                                              run.training.recent)):
         check_weights(path, weights)
     return run
+
+
+def saved_nothing(folder: Path) -> bool:
+    """Tell whether a folder holds only what a training left whose first save did not end."""
+    mine = {*parts_in(folder), folder / VOCABULARY}
+    return folder.is_dir() and set() < {*folder.iterdir()} <= mine
 
 
 def check_config(path: Path, config: Any) -> None:

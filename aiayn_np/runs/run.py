@@ -57,6 +57,11 @@ class Run:
                 f" {self.optimizer.t}")
 
     @property
+    def seconds(self) -> float:
+        """Return the seconds that the steps have taken."""
+        return self.history[-1].seconds if self.history else 0.0
+
+    @property
     def solved(self) -> bool:
         """Tell whether the last validation was perfect, so that training ends."""
         return bool(self.history) and self.history[-1].solved
@@ -99,7 +104,11 @@ class Run:
                                       self.optimizer.t)
         with fitting(self.checkpoint):
             check_fits(self.config, self.task.vocab_size, self.task.max_length)
-            return self.training.prepare()
+            notes = self.training.prepare()
+        if self.optimizer.t and not self.history:
+            notes += [f"note: {self.folder} has no history.csv: it begins at step"
+                      f" {self.optimizer.t + 1}"]
+        return notes
 
     def save(self) -> None:
         """Write a new vocabulary, the checkpoint and history.csv. Only rank 0 writes.

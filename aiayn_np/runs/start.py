@@ -55,6 +55,7 @@ def start_words(folder: str | Path, files: list | None = None, *, vocab_size: in
     """
     config = config_of(WordTraining.name, WORDS, **options)
     o, model = config["train"], config["model"]
+    check_options(dict(vocab_size=1 if vocab_size is None else vocab_size))
     check_fits(config, vocab_size or 1, o["max_length"])
     model["max_len"] = o.pop("max_length")
     if like is not None:

@@ -163,16 +163,6 @@ def test_it_is_refused_before_its_arrays_are_read(tmp_path, seed, monkeypatch):
     assert len(read) == 1
 
 
-def test_a_file_said_to_be_encrypted_is_refused(tmp_path, rng):
-    layer, path = Linear(2, 3, rng=rng), tmp_path / "a.npz"
-    save_checkpoint(path, layer)
-    bad = bytearray(path.read_bytes())
-    bad[bad.index(b"PK\x01\x02") + 8] |= 1
-    path.write_bytes(bad)
-    with pytest.raises(CheckpointError, match="encrypted"):
-        load_checkpoint(path, layer)
-
-
 @pytest.mark.parametrize("kind", ["MT19937", "Philox", "SFC64", "PCG64DXSM"])
 def test_every_kind_of_generator_goes_on_where_it_was(tmp_path, kind):
     rng = np.random.Generator(getattr(np.random, kind)(1))
@@ -182,17 +172,6 @@ def test_every_kind_of_generator_goes_on_where_it_was(tmp_path, kind):
     other = np.random.Generator(getattr(np.random, kind)(2))
     load_checkpoint(tmp_path / "a.npz", layer, rng=other)
     np.testing.assert_array_equal(other.random(5), expected)
-
-
-def test_a_missing_file_is_not_found(tmp_path, seed):
-    with pytest.raises(FileNotFoundError, match=r"none\.npz"):
-        load_checkpoint(tmp_path / "none.npz", build(seed)[0])
-
-
-def test_another_model_is_refused(tmp_path, seed):
-    save_checkpoint(tmp_path / "a.npz", build(seed)[0])
-    with pytest.raises(CheckpointError, match=r"Linear\(d_in=8, d_out=12\) in the file"):
-        load_checkpoint(tmp_path / "a.npz", build(seed, d_ff=16)[0])
 
 
 @pytest.mark.parametrize("failing", ["savez", "replace"])

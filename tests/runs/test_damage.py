@@ -1,10 +1,12 @@
 """A damaged run is told in one line that names a file of it, in no words of Python.
 
 Each key at each depth of the header of model.npz is deleted, and replaced by values of other kinds.
-Each file of the folder is emptied, cut, and replaced by a folder and by a link to itself.
+Each file of the folder is emptied, cut, and replaced by a folder, by a link
+to itself and by a pipe.
 """
 
 import json
+import os
 import re
 import shutil
 
@@ -133,11 +135,16 @@ def folder_in_place(path):
     path.mkdir()
 
 
-DAMAGES = [lambda path: path.write_bytes(b""), loop, folder_in_place,
+def pipe(path):
+    path.unlink()
+    os.mkfifo(path)                                                    # to open it takes for ever
+
+
+DAMAGES = [lambda path: path.write_bytes(b""), loop, folder_in_place, pipe,
            lambda path: path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])]
 
 
-@pytest.mark.parametrize("damage", DAMAGES, ids=["empty", "loop", "folder", "half"])
+@pytest.mark.parametrize("damage", DAMAGES, ids=["empty", "loop", "folder", "pipe", "half"])
 @pytest.mark.parametrize("kind", [
     "copy", *(pytest.param(kind, marks=pytest.mark.slow) for kind in KINDS[1:])])
 def test_a_damaged_file_of_a_run_is_told_in_one_line(runs, kind, damage, tmp_path, capsys,

@@ -44,14 +44,11 @@ def test_it_opens(here, capsys, command, typed):
     ("copy", ["--steps", "12"]), pytest.param("text", ["--epochs", "2"], marks=pytest.mark.slow),
     pytest.param("words", ["--steps", "12"], marks=pytest.mark.slow),
 ])
-def test_it_goes_on(here, capsys, task, later):
+def test_it_goes_on(here, task, later):
     before = open_run(task)
     steps = before.optimizer.t
     kept = records_in(here / task / "history.csv", before.training.record, steps)
     assert main(["train", task, "--out", task, "--resume", *later]) == 0
-    err = capsys.readouterr().err.splitlines()
-    states = [line for line in err if "states.npz is of an earlier version" in line]
-    assert len(states) == (task == "copy")
     run = open_run(task)
     assert run.optimizer.t > steps
     assert run.history[:steps] == kept
