@@ -1,8 +1,6 @@
 """The command `explore`: a page that runs a trained model in the browser."""
 
-import shlex
-
-from aiayn_np.cli.common import UsageError, add_run, note, opened
+from aiayn_np.cli.common import UsageError, add_run, command_line, note, opened, printable
 from aiayn_np.cli.look import source_of
 from aiayn_np.cli.train import trained
 from aiayn_np.cli.writing import add_out, check_file
@@ -29,11 +27,11 @@ def explore_command(args):
     check_file("--out", path, ".html", ".htm", force=args.force, own=args.out is None,
                inputs=[args.run / name for name in run.files])
     if reason := obstacle(run):
-        raise UsageError(f"no page can run this model: {reason}; `aiayn-np attend"
-                         f" {shlex.quote(str(args.run))}` draws its attention")
+        raise UsageError(f"no page can run this model: {reason};"
+                         f" `{command_line('aiayn-np', 'attend', args.run)}` draws its attention")
     sources = ([source_of(run.pipeline(), text) for text in args.sequence]
                or most_telling_first(run, run.training.examples(20)))
-    print(write_live_page(run, path, sources, title=args.title, lessons=args.lessons))
+    print(printable(write_live_page(run, path, sources, title=args.title, lessons=args.lessons)))
     note("open it in a browser")
     return 0
 
@@ -54,5 +52,5 @@ def train_command(args):
     """Train; then print how to try the run in a browser, if a page can run its model."""
     run = trained(args)
     if run and run.training.ranks.rank == 0 and not obstacle(run):
-        print("To try it out in a browser: aiayn-np explore", shlex.quote(str(run.folder)))
+        print("To try it out in a browser:", command_line("aiayn-np", "explore", run.folder))
     return 0 if run else 1

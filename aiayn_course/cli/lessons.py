@@ -10,14 +10,13 @@ import importlib.util
 import json
 import posixpath
 import re
-import shlex
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 from aiayn_np import __version__
-from aiayn_np.cli.common import UsageError, note
+from aiayn_np.cli.common import UsageError, command_line, note, printable
 from aiayn_np.cli.writing import new_path
 from aiayn_np.files import new_folder
 from aiayn_np.text.extra import install_command
@@ -65,8 +64,8 @@ def lessons_command(args):
     with speaking("zh" if args.zh else None):
         write_out(lesson_files(args.teacher, spoken(), args.pages), args.folder, args.pages)
         if not args.teacher:
-            wheel = shlex.join(["pip", "wheel", "--no-deps", "--wheel-dir", str(args.folder),
-                                str(REPOSITORY)])
+            wheel = command_line("pip", "wheel", "--no-deps", "--wheel-dir", args.folder,
+                                 REPOSITORY)
             package = f"aiayn_np-{__version__}-py3-none-any.whl" if DATA.is_dir() else wheel
             note(say("for students, put the package there too: {package}", package=package))
     return 0
@@ -209,9 +208,9 @@ def write_out(files, path, pages=False):
         for name, content in files.items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_bytes(content)
-    print(path)
+    print(printable(path))
     note(say("begin with {page}; the notebooks open with: jupyter lab {folder}",
-             page=path / "README.md", folder=shlex.quote(str(path))))
+             page=path / "README.md", folder=command_line(path)))
     if importlib.util.find_spec("jupyter_core") is None:
         note(say("note: Jupyter, which opens notebooks, is not installed: {command}",
                  command=install_command("notebooks")))

@@ -41,7 +41,7 @@ def make_pages(out: Path, lessons: str = "") -> None:
     out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as name:
         for page, options in train_options(Path(name) / "pairs").items():
-            run = trained(parsed(["train", *options, "--out", f"{name}/{page}"]))
+            run = trained(parsed(["train", *options, "--out", f"{name}/{page}"]), stays=False)
             if not run:
                 raise KeyboardInterrupt
             sources = ([run.task.source(text) for text in SENTENCES.get(page, [])]

@@ -4,7 +4,7 @@
 
 Public names, by the file that defines them:
 
-    common    UsageError, add_run, nearest, note, opened
+    common    UsageError, add_run, command_line, nearest, note, opened, printable
     look      source_of
     main      main
     parser    parsed

@@ -1,5 +1,13 @@
 """The command `check`: the gradients of a whole model, checked."""
 
+from .common import show
+
+LEGEND = """analytic  what backward gives, along one random direction for each tensor
+numeric   the same number, measured by forward alone
+error     their relative difference, which must be at most 1e-12
+central   numeric once more, by a rougher method
+"""
+
 
 def add_check_options(parser):
     """Add the options of `check`."""
@@ -23,9 +31,5 @@ def check_command(args):
     src, tgt_in, tgt_out = task.batch(3, rng)
     whole = ModelLoss(model, LabelSmoothedCrossEntropy(0.1, task.pad))
     report = check_gradients(whole, src, tgt_in, targets=tgt_out, rng=rng, seed=args.seed)
-    print("analytic  what backward gives, along one random direction for each tensor"
-          "\nnumeric   the same number, measured by forward alone"
-          "\nerror     their relative difference, which must be at most 1e-12"
-          "\ncentral   numeric once more, by a rougher method\n")
-    print(report)
+    show(f"{LEGEND}\n{report}")
     return 0 if report else 1

@@ -2,11 +2,18 @@
 
 import contextlib
 import difflib
+import itertools
+import re
+import shlex
+import shutil
 import sys
+import textwrap
 from argparse import ArgumentParser
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
+
+NARROWEST = 20  # columns of a terminal for which lines are folded
 
 
 class UsageError(Exception):
@@ -31,7 +38,61 @@ def note(text: object) -> None:
     """
     if text != "" and sys.stderr is not None:
         with contextlib.suppress(OSError):
-            print(f"{text}\n", end="", file=sys.stderr, flush=True)
+            print(f"{printable(text)}\n", end="", file=sys.stderr, flush=True)
+
+
+def printable(text: object) -> str:
+    """Return a text that cannot steer a terminal: ESC, for example, stands in it as \\x1b.
+
+    Line feeds and tabs stay.
+    """
+    return re.sub("[^\n\t -~\xa0-\U0010ffff]", lambda one: repr(one[0])[1:-1], str(text))
+
+
+def command_line(*words: object) -> str:
+    """Return a command to copy; a path that would be taken for an option begins with ./ there."""
+    return shlex.join(f"./{word}" if isinstance(word, Path) and str(word).startswith("-")
+                      else str(word) for word in words)
+
+
+def terminal_width() -> int | None:
+    """Return the columns of the terminal that stdout is, or None for a file or a pipe."""
+    seen = sys.stdout is not None and sys.stdout.isatty()
+    return max(shutil.get_terminal_size().columns, NARROWEST) if seen else None
+
+
+def folded(line: str, width: int) -> list[str]:
+    """Return a long line as several. Of an example they can be copied: the comment stands below."""
+    if len(line) <= width:
+        return [line]
+    if not line.startswith("  aiayn-np "):
+        hang = " " * len(re.findall(r"^ *(?:\S+  +)?", line)[0])
+        return textwrap.wrap(re.sub(r",(?=\S)", ", ", line), width, subsequent_indent=hang,
+                             break_on_hyphens=False)
+    command, _, comment = line.partition("  # ")
+    whole = re.sub(r'"[^"]*"', lambda quoted: quoted[0].replace(" ", "\0"), command.strip())
+    parts = textwrap.wrap(whole, width - 4, subsequent_indent="  ", break_long_words=False,
+                          break_on_hyphens=False)
+    lines = " \\\n".join(parts).replace("\0", " ").split("\n")
+    remarks = [f"  # {remark}" for remark in textwrap.wrap(comment, width - 6)]
+    return [f"  {part}" for part in lines + remarks]
+
+
+def show(text: object) -> None:
+    """Print a text with tables; if a terminal is too narrow, each row becomes a paragraph."""
+    from ..plotting.tracing import paragraph
+
+    lines, head = printable(text).splitlines(), None
+    widest = max(map(len, lines))
+    columns = terminal_width() or widest
+    for line in lines:
+        cells = re.split("  +", line.strip())
+        if widest <= columns or len(cells) < 3:                        # it is no row of a table
+            print(*folded(line, columns), sep="\n")
+        elif head is None:
+            head = cells
+        else:
+            print(paragraph(head, cells, columns))
 
 
 def lines_of_stdin(what):
@@ -39,14 +100,15 @@ def lines_of_stdin(what):
 
     It is UTF-8 whatever the locale says. ValueError names the line that is not.
     """
-    from ..text.pairs import MARK, decoded
+    from ..text.pairs import decoded, split
 
     if sys.stdin is None:
         raise UsageError("standard input must be open where no sequence is given, got it closed")
     if sys.stdin.isatty():
         note(f"one {what} per line, Ctrl-D ends")
-    for number, line in enumerate(sys.stdin.buffer, 1):
-        yield decoded(line.removeprefix(MARK) if number == 1 else line, "standard input", number)
+    first = split(sys.stdin.buffer.readline())                         # all, if no line feed comes
+    for number, line in enumerate(itertools.chain(first, sys.stdin.buffer), 1):
+        yield decoded(line, "standard input", number)
 
 
 def opened(folder: Path, command: str = "") -> Any:

@@ -1,7 +1,7 @@
 """The command `export`: a run as a folder of Hugging Face."""
 
 from ..files import new_folder
-from .common import add_run, opened
+from .common import add_run, opened, printable
 from .writing import new_path
 
 
@@ -20,5 +20,5 @@ def export_command(args):
     run = opened(args.run, "export")
     with new_folder(args.out) as folder:
         lines = export_marian(run.trained(), run.task, folder)
-    print(*lines, args.out, sep="\n")
+    print(printable("\n".join([*lines, str(args.out)])))
     return 0

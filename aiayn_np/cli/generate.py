@@ -5,7 +5,7 @@ import itertools
 from pathlib import Path
 
 from ..checks import check_sizes
-from .common import add_run, opened
+from .common import add_run, opened, printable
 from .progress import shown
 
 
@@ -44,14 +44,14 @@ def generate_command(args):
     pipeline = opened(args.run, "generate").pipeline()
     task = pipeline.task
     ids = task.source(args.text)[0]
-    written, before = list(ids), task.text(ids)
+    written, before = list(ids), printable(task.text(ids))
     tokens = pipeline.written(ids, steps=args.steps, temperature=args.temperature,
                               top_k=args.top_k, rng=np.random.default_rng(args.seed))
     first = next(tokens)                               # a wrong option is refused before any output
     print(before, end="", flush=True)
     for token in itertools.chain([first], tokens):
         written.append(token)
-        now = task.text(written)
+        now = printable(task.text(written))
         if not now.endswith("\ufffd"):                 # a character may need several tokens
             print(now[len(before):], end="", flush=True)
             before = now
@@ -75,5 +75,5 @@ def fill_command(args):
     pipeline = opened(args.run, "fill").pipeline()
     for guesses in pipeline.filled(args.text, args.top):
         for share, piece, text in guesses:
-            print(f"{share:6.1%}  {piece:<16} {text}")
+            print(printable(f"{share:6.1%}  {piece:<16} {text}"))
     return 0

@@ -2,8 +2,6 @@
 
 import functools
 import re
-import shutil
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +10,7 @@ import numpy as np
 from ..checks import check_number, check_sizes
 from ..decoding.beam import MOST_ALPHA
 from ..text.pairs import read_lines
-from .common import UsageError, add_run, lines_of_stdin, note, opened
+from .common import UsageError, add_run, lines_of_stdin, note, opened, printable, show
 from .progress import shown
 from .writing import add_out, check_folder, make_writable, or_elsewhere
 
@@ -63,7 +61,7 @@ def decode_command(args):
     out: list[str] = []
     for lines in parts(args, pipeline, references):
         new = pipeline.lines(lines, **options)
-        print(*(f"{line}\n" for line in new), sep="", end="", flush=True)
+        print(*(f"{printable(line)}\n" for line in new), sep="", end="", flush=True)
         out += new
     if references is not None:
         note(pipeline.score(out, references))
@@ -126,7 +124,7 @@ def attend_command(args):
     name = f"{pipeline.task.name} {pipeline.task.text(src[0])}"
     prefix = re.sub(r"\W+", "_", name)[:60].strip("_") + "_"
     for path in pipeline.draw_attention(src, folder, prefix):
-        print(path)
+        print(printable(path))
     return 0
 
 
@@ -136,7 +134,5 @@ def trace_command(args):
 
     pipeline = opened(args.run, "trace").pipeline()
     src, tgt_in, tgt_out = pipeline.example(source_of(pipeline, one_sequence(args.symbol)))
-    found = trace(pipeline.model, src, tgt_in, tgt_out, loss=pipeline.loss)
-    seen = sys.stdout is not None and sys.stdout.isatty()
-    print(found.table(width=shutil.get_terminal_size().columns if seen else None))
+    show(trace(pipeline.model, src, tgt_in, tgt_out, loss=pipeline.loss))
     return 0

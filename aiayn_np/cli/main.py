@@ -6,8 +6,8 @@ program), and 2 for a wrong request. No error shows a traceback, unless AIAYN_DE
 program itself is at fault.
 """
 
-import contextlib
 import os
+import re
 import sys
 import warnings
 from argparse import Namespace
@@ -18,6 +18,7 @@ from ..files import NO_ROOM, ChangedError, CheckpointError, reason_of
 from ..plotting.figures import command_style
 from ..training.ranks import end_all_ranks, this_rank
 from .common import UsageError, note
+from .options import flag_of
 from .parser import parsed
 
 
@@ -54,17 +55,26 @@ def run(argv, parsed):
         return fail(error, 1 if error.errno in NO_ROOM else 2)
     except (UsageError, CheckpointError, ValueError, TypeError, IndexError, OverflowError,
             ImportError, RecursionError) as error:
-        return fail(error, 2)
+        return fail(with_flags(error, args), 2)
     except (FloatingPointError, ChangedError) as error:
         return fail(error, 1)
     except MemoryError as error:
-        return fail(f"not enough memory: {error}", 1)
+        return fail(f"not enough memory: {one_line(error) or 'none is left'}", 1)
     except KeyboardInterrupt:
         return fail("interrupted", 1)
     except Exception as error:                     # a fault of the program, and no request's
         if os.environ.get("AIAYN_DEBUG") == "1":
             raise
         return fail(f"{type(error).__name__}: {one_line(error)}; AIAYN_DEBUG=1 shows where", 1)
+
+
+def with_flags(error, args):
+    """Return an error; one that names a number as Python does now names its option."""
+    if not isinstance(error, (TypeError, ValueError)):
+        return error
+    numbers = {name for name, value in vars(args).items() if not isinstance(value, str)}
+    return re.sub(r"^\w+(?= must )|\b\w+(?==)", lambda name: flag_of(name[0])
+                  if name[0] in numbers else name[0], str(error))
 
 
 def use_utf_8():
@@ -88,7 +98,6 @@ def fail(error, code):
     """Write one line to stderr, and return the exit code; in an MPI program, end all ranks."""
     rank, kind = this_rank(), "" if isinstance(error, str) else f"{type(error).__name__}: "
     who = f"{rank}: {kind}" if rank else ""
-    with contextlib.suppress(OSError):
-        print(f"aiayn-np: error: {who}{one_line(reason_of(error))}", file=sys.stderr, flush=True)
+    note(f"aiayn-np: error: {who}{one_line(reason_of(error))}")
     end_all_ranks(code)
     return code

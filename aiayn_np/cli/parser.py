@@ -4,13 +4,12 @@ import argparse
 import functools
 import re
 import sys
-import textwrap
 from itertools import chain
 
 from .. import __version__
 from ..checks import one_line
 from . import check, exchange, generate, look, options, train, why
-from .common import nearest
+from .common import NARROWEST, folded, nearest, printable
 
 START = """first steps:
   aiayn-np train copy                    # it learns to copy, into runs/copy
@@ -79,25 +78,8 @@ class Shape(argparse.RawDescriptionHelpFormatter):
     """Help in which every line that is too long for the terminal goes on in the next."""
 
     def format_help(self):
-        lines = super().format_help().splitlines()
-        return "".join(f"{part}\n" for line in lines for part in folded(line, max(self._width, 20)))
-
-
-def folded(line, width):
-    """Return a long line as several. Of an example they can be copied: the comment stands below."""
-    if len(line) <= width:
-        return [line]
-    if not line.startswith("  aiayn-np "):
-        hang = " " * len(re.findall(r"^ *(?:\S+  +)?", line)[0])
-        return textwrap.wrap(re.sub(r",(?=\S)", ", ", line), width, subsequent_indent=hang,
-                             break_on_hyphens=False)
-    command, _, comment = line.partition("  # ")
-    whole = re.sub(r'"[^"]*"', lambda quoted: quoted[0].replace(" ", "\0"), command.strip())
-    parts = textwrap.wrap(whole, width - 4, subsequent_indent="  ", break_long_words=False,
-                          break_on_hyphens=False)
-    lines = " \\\n".join(parts).replace("\0", " ").split("\n")
-    remarks = [f"  # {remark}" for remark in textwrap.wrap(comment, width - 6)]
-    return [f"  {part}" for part in lines + remarks]
+        lines, width = super().format_help().splitlines(), max(self._width, NARROWEST)
+        return "".join(f"{part}\n" for line in lines for part in folded(line, width))
 
 
 class Parser(argparse.ArgumentParser):
@@ -109,8 +91,8 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message):
         """End the program with exit code 2, and with the name that was probably meant."""
-        self.exit(2, f"{self.prog}: error: {one_line(message)}{self.meant(message)}"
-                     f" (see {self.prog} --help)\n")
+        self.exit(2, printable(f"{self.prog}: error: {one_line(message)}{self.meant(message)}"
+                               f" (see {self.prog} --help)\n"))
 
     def meant(self, message):
         """Return the end of a message about a wrong word: the closest known one, or ""."""

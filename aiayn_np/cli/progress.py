@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .common import note
+from .common import note, printable
 
 EVERY = 15  # seconds between two lines
 
@@ -44,7 +44,7 @@ class Reporter(contextlib.AbstractContextManager):
         self.bar.total = self.steps
         self.bar.update()
         if line:
-            self.bar.write(line, file=sys.stderr)
+            self.bar.write(printable(line), file=sys.stderr)
 
     def line_of(self, p):
         """Return a line of text for a step."""

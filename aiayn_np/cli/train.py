@@ -3,7 +3,6 @@
 import argparse
 import contextlib
 import itertools
-import shlex
 import signal
 import time
 from pathlib import Path
@@ -14,7 +13,7 @@ import numpy as np
 from ..files import check_replaceable, made_folder, parts_in
 from ..training.ranks import launched
 from ..training.threads import blas_threads
-from .common import UsageError, note
+from .common import UsageError, command_line, note, printable
 from .options import LATER, flag_of, given_options
 from .progress import Reporter
 from .writing import check_folder, make_writable
@@ -29,18 +28,21 @@ def train_command(args: argparse.Namespace) -> int:
     return 0 if trained(args) else 1
 
 
-def trained(args: argparse.Namespace) -> Any:
-    """Begin a run or go on with one, and tell its results; return it, or None if interrupted."""
+def trained(args: argparse.Namespace, stays: bool = True) -> Any:
+    """Begin a run or go on with one, and tell its results; return it, or None if interrupted.
+
+    stays : whether the folder of the run will be there afterwards
+    """
     ranks = launched()
     with interruptible(ranks) as stop:
         run = shared_run(args, ranks)
-        started = time.perf_counter() - seconds_of(run)
+        started = time.perf_counter() - run.seconds
         if take_steps(run, stop, args.threads):
-            tell(run, round(time.perf_counter() - started, 2), args.threads)
+            tell(run, round(time.perf_counter() - started, 2), args.threads, stays)
             return run
-    if stop.leads:
-        command = ["aiayn-np", "train", args.task, "--out", str(run.folder), "--resume"]
-        note(f"interrupted after step {run.optimizer.t}; go on with: {shlex.join(command)}")
+    if stop.leads and stays:
+        command = command_line("aiayn-np", "train", args.task, "--out", run.folder, "--resume")
+        note(f"interrupted after step {run.optimizer.t}; go on with: {command}")
     return None
 
 
@@ -98,6 +100,8 @@ def new_run(folder, args):
 
     Without --out the next free folder is taken. If the run cannot begin, nothing is left of it.
     """
+    from ..runs.open import saved_nothing
+
     free = args.out is None
     with contextlib.ExitStack() as stack:
         if free:
@@ -107,8 +111,8 @@ def new_run(folder, args):
             raise UsageError(f"{folder} holds a run already: --resume to go on, another --out to"
                              " begin")
         if saved_nothing(folder):
-            note(f"{folder} holds a training that was killed before it saved anything: it begins"
-                 " again, with the options given here")
+            note(f"{folder} holds a training that ended before it saved a model: it begins again,"
+                 " with the options given here")
         else:
             check_folder(folder, force=args.force)
         stack.enter_context(made_folder(folder, own=free))
@@ -117,14 +121,6 @@ def new_run(folder, args):
         check_files(run)
         run.save()
     return run, notes
-
-
-def saved_nothing(folder):
-    """Tell whether a folder holds only what a training left that was killed in its first save."""
-    from ..runs.training import VOCABULARY
-
-    parts = {*parts_in(folder)}
-    return bool(parts) and {*folder.iterdir()} <= parts | {folder / VOCABULARY}
 
 
 def free_folder(folder):
@@ -136,8 +132,8 @@ def free_folder(folder):
             other.mkdir()
             return other
         if (other / "model.npz").exists() and not (other / "metrics.json").exists():
-            note(f"{other} holds a training that did not end; to go on with it: aiayn-np train"
-                 f" {folder.name} --out {shlex.quote(str(other))} --resume")
+            command = command_line("aiayn-np", "train", folder.name, "--out", other, "--resume")
+            note(f"{other} holds a training that did not end; to go on with it: {command}")
 
 
 def check_files(run):
@@ -148,18 +144,13 @@ def check_files(run):
             check_replaceable(path)
 
 
-def seconds_of(run):
-    """Return the seconds that the steps of a run have taken."""
-    return run.history[-1].seconds if run.history else 0.0
-
-
 def take_steps(run, stop, threads=None):
     """Train, report and save; return False after an interruption.
 
     Ctrl-C lets the step end, then saves. Several ranks take the same steps; rank 0 reports, saves,
     and tells the others when to stop.
     """
-    training, earlier, saved = run.training, seconds_of(run), time.perf_counter()
+    training, earlier, saved = run.training, run.seconds, time.perf_counter()
     steps = training.run(threads=threads)
     if run.ended:
         return True
@@ -193,7 +184,7 @@ def not_finite_is_told():
         raise FloatingPointError(f"{error}; the last good checkpoint is kept") from None
 
 
-def tell(run, seconds, threads):
+def tell(run, seconds, threads, stays=True):
     """Draw and measure a run that has ended, and print what was found.
 
     A run with metrics.json has its pictures: else --resume makes both.
@@ -204,8 +195,10 @@ def tell(run, seconds, threads):
         told = run.finish(seconds)                                     # metrics.json comes last
         lines = list(told) if leads else []
     if leads:
-        print(*lines, sep="\n")
-        print(f"\nIn {run.folder}:", ", ".join([*run.files, *(path.name for path in paths)]))
+        print(printable("\n".join(lines)))
+    if leads and stays:
+        files = ", ".join([*run.files, *(path.name for path in paths)])
+        print(printable(f"\nIn {run.folder}: {files}"))
 
 
 def resumed_run(folder, args):
@@ -213,11 +206,11 @@ def resumed_run(folder, args):
 
     It goes on with its own options; only those of LATER may be given again.
     """
-    from ..runs.open import open_run
+    from ..runs.open import open_run, saved_nothing
 
     if saved_nothing(folder):
-        raise UsageError(f"{folder} holds a training that was killed before it saved anything:"
-                         " begin it again, with the same options and without --resume")
+        raise UsageError(f"{folder} holds a training that ended before it saved a model: begin it"
+                         " again, with the same options and without --resume")
     given = given_options(args)
     for name in given:
         if name not in LATER:
@@ -225,21 +218,10 @@ def resumed_run(folder, args):
     run = open_run(folder)
     if args.task != run.config["task"]:
         raise UsageError(f"{folder} is a run of the task {run.config['task']}, not {args.task}")
-    notes = [*run.go_on(given), *notes_on(run)]
+    notes = run.go_on(given)
     if run.optimizer.t > run.training.steps or (run.ended and run.metrics.exists()):
         where = ("solved" if run.solved else
                  f"at step {run.optimizer.t} of {run.training.steps} already")
         raise UsageError(f"nothing to do: the run in {folder} is {where}")
     check_files(run)
     return run, notes
-
-
-def notes_on(run):
-    """Yield what the user of a folder must know before its training goes on."""
-    if run.optimizer.t and not run.history:
-        yield (f"note: {run.folder} has no history.csv: it begins at step"
-               f" {run.optimizer.t + 1}")
-    if run.config.get("imported") and run.optimizer.t == 0:
-        yield f"{run.folder} was imported: its training begins with a new Adam, at step 1"
-    if (run.folder / "states.npz").exists():
-        yield f"note: {run.folder / 'states.npz'} is of an earlier version, and of no use any more"

@@ -5,14 +5,13 @@ import textwrap
 import numpy as np
 
 from ..files import NO_ROOM, reason_of
-from .common import UsageError, nearest, note, opened
+from .common import UsageError, nearest, note, opened, printable, show, terminal_width
 from .look import add_sequence, one_sequence, source_of
 from .writing import add_out, check_file
 
-OTHERS = 8  # tokens by which each one is replaced
 MOST = 10  # words that are told, unless one is asked for
-LEGEND = f"""share     what a token gave to the logit of the word; the shares add up to it
-replaced  how log p changes with another token in its place, the mean of {OTHERS}
+LEGEND = """share     what a token gave to the logit of the word; the shares add up to it
+replaced  how log p changes with another token in its place, the mean of 8
 held      the same, with the attention weights as they were
 A share says what a token gave, and not why the attention looked there.
 """
@@ -30,78 +29,44 @@ def add_why_options(parser):
 
 def why_command(args):
     """Print the shares of each written word and what replacing tells, and draw the shares."""
+    from ..pipelines.written import Written
+
     run = opened(args.run, "why")
     pipeline = run.pipeline()
     src = source_of(pipeline, one_sequence(args.symbol))
     if args.out is not None:
         check_file("--out", args.out, ".png", force=args.force,
                    inputs=[args.run / name for name in run.files])
-    src, tgt, out = pipeline.answered(src)
-    words = pipeline.task.tokens(out[0])
+    written = Written(pipeline, src)
+    words = written.words
     if args.word is not None and not 1 <= args.word <= len(words):
         raise UsageError(f"--word must be 1 to {len(words)} for what is written here, got"
                          f" {args.word}")
     against = None if args.against is None else id_of(pipeline.task, args.against)
     chosen = range(len(words))[:MOST] if args.word is None else [args.word - 1]
-    other = args.against or "the mean of all words"
-    asked = Asked(pipeline, src[0], tgt[0], out[0], against, other)
-    print(LEGEND)
-    rows = [asked.told(n) for n in chosen]
+    show(f"{LEGEND}\n")
+    found = {n: told(written, n, against, args.against) for n in chosen}
     if args.word is None and len(words) > MOST:
         note(f"note: of {len(words)} words the first {MOST} are told; --word tells another one")
-    save(asked.figure(rows, [words[n] for n in chosen]), args)
+    save(written.figure(found), args)
     return 0
 
 
-class Asked:
-    """A source and the target that a model wrote for it, of which each word is explained.
-
-    src, tgt, out : ids of the source, of what the decoder read, and of what it wrote
-    against, other : the id and the name of the word that was not written; None for the mean
-    """
-
-    def __init__(self, pipeline, src, tgt, out, against, other):
-        self.model, self.task = pipeline.model, pipeline.task
-        self.src, self.tgt, self.out = src, tgt, out
-        self.against, self.other = against, other
-        self.source = pipeline.source_tokens(src[None])
-        self.target, self.words = self.task.tokens(tgt), self.task.tokens(out)
-        known = min(self.model.src_embedding.vocab_size, self.task.vocab_size)
-        special = {self.task.bos, self.task.eos, self.task.pad}
-        self.others = [i for i in range(known) if i not in special]
-        self.rng = np.random.default_rng(0)
-
-    def told(self, n):
-        """Print what word n was made of; return a row of the figure."""
-        from ..reading import replaced, shares
-
-        made_of = shares(self.model, self.src, self.tgt[: n + 1], token=int(self.out[n]),
-                         against=self.against)
-        lost = replaced(self.model, self.src, self.tgt[: n + 1], token=made_of.token, k=OTHERS,
-                        others=self.others, rng=self.rng)
-        spoke = [(f"{word!r} in the source", share)
-                 for word, share in zip(self.source, made_of.source)]
-        spoke += [(f"{word!r}, written before", share)                 # bos stands before word 1
-                  for word, share in zip(self.target[1:], made_of.target[1:])]
-        print(textwrap.fill(f"{n + 1}. {sentence(self.words[n], spoke)}", 80,
-                            subsequent_indent="   "))
-        print(f"   Its logit is {made_of.value:.2f} above {self.other}:")
-        of_source = zip(self.source, made_of.source, lost.source, lost.source_held)
-        of_target = zip(self.target, made_of.target, lost.target, lost.target_held)
-        print(table([*((f"source {i}", *row) for i, row in enumerate(of_source, 1)),
-                     *((f"written {i}", *row) for i, row in enumerate(of_target))],
-                    made_of.biases))
-        later = np.full(len(self.tgt) - n - 1, np.nan)
-        return [*made_of.source, *made_of.target, *later, made_of.biases]
-
-    def figure(self, rows, words):
-        """Return a Figure of the shares of some words."""
-        from ..plotting.figures import plot_signed
-
-        return plot_signed(rows, words, [*self.source, *self.target, "biases"],
-                           value="share", rows="word that is written",
-                           columns="tokens of the source, then what was written before",
-                           title=f"What each word was made of: {self.task.text(self.src)}")
+def told(written, n, against, other):
+    """Print what word n was made of, against another word, id and name; return its shares."""
+    made_of, lost = written.made_of(n, against)
+    spoke = [(f"{word!r} in the source", share)
+             for word, share in zip(written.source, made_of.source)]
+    spoke += [(f"{word!r}, written before", share)                     # bos stands before word 1
+              for word, share in zip(written.target[1:], made_of.target[1:])]
+    for line in (f"{n + 1}. {sentence(written.words[n], spoke)}",
+                 f"   Its logit is {made_of.value:.2f} above {other or 'the mean of all words'}:"):
+        print(textwrap.fill(line, min(80, terminal_width() or 80), subsequent_indent="   "))
+    of_source = zip(written.source, made_of.source, lost.source, lost.source_held)
+    of_target = zip(written.target, made_of.target, lost.target, lost.target_held)
+    show(table([*((f"source {i}", *row) for i, row in enumerate(of_source, 1)),
+                *((f"written {i}", *row) for i, row in enumerate(of_target))], made_of.biases))
+    return made_of
 
 
 def save(fig, args):
@@ -115,11 +80,11 @@ def save(fig, args):
     try:
         check_file("--out", path, ".png", force=args.force, own=args.out is None)
         save_figure(fig, path, dpi=120)
-        print(path)
+        print(printable(path))
     except OSError as error:
         if args.out is not None or error.errno in NO_ROOM:
             raise
-        note(f"note: the picture was not written: {reason_of(error)}")
+        note(f"note: no picture was written: {reason_of(error)}")
 
 
 def table(rows, biases):

@@ -6,4 +6,5 @@ Public names, by the file that defines them:
 
     loaded              Loaded
     pipeline            Pipeline, SentencePipeline, SourcePipeline, TextPipeline, WordPipeline
+    written             Written
 """

@@ -7,5 +7,5 @@ Public names, by the file that defines them:
                      plot_positional_encoding, plot_signed, save_figure
     fonts            downwards, few_colours, png_of, with_fall_backs
     maps             attention_maps, attention_masks
-    tracing          Trace, trace
+    tracing          Trace, paragraph, trace
 """

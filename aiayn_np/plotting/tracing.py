@@ -47,7 +47,8 @@ class Component:
         times = Counter(map(str, self.inputs))
         shapes = ", ".join(f"{n} × {shape}" if n > 1 else shape for shape, n in times.items())
         numbers = [f"{x:.4g}" if np.isfinite(x) else "-" for x in (self.activation, self.gradient)]
-        return [self.path or "(all)", self.layer, self.formula, shapes, str(self.output),
+        formula = " ".join(self.formula.split())
+        return [self.path or "(all)", self.layer, formula, shapes, str(self.output),
                 f"{self.parameters:,}", *numbers]
 
 
@@ -71,11 +72,8 @@ class Trace:
         outer = min(c.depth for c in inside)
         return Trace([replace(c, depth=c.depth - outer) for c in inside])
 
-    def table(self, depth: int = 2, width: int | None = None) -> str:
-        """Return the components down to a depth, as aligned text, with long formulas cut.
-
-        width : the width of a terminal; in a wider table each component becomes a paragraph
-        """
+    def table(self, depth: int = 2) -> str:
+        """Return the components down to a depth, as aligned text, with long formulas cut."""
         rows = [list(HEADINGS)] + [c.cells() for c in self.components if c.depth <= depth]
         for row in rows:
             row[2] = row[2] if len(row[2]) <= WIDEST else row[2][: WIDEST - 1] + "…"
@@ -83,20 +81,19 @@ class Trace:
         aligned = [[cell.ljust(width) for cell, width in zip(row[:NUMBERS], widths)]
                    + [cell.rjust(width) for cell, width in zip(row[NUMBERS:], widths[NUMBERS:])]
                    for row in rows]
-        lines = ["  ".join(row).rstrip() for row in aligned]
-        if width is not None and max(map(len, lines)) > width:
-            lines = [paragraph(row, width) for row in rows[1:]]
-        return "\n".join(lines)
+        return "\n".join("  ".join(row).rstrip() for row in aligned)
 
     def __repr__(self):
         return self.table()
 
 
-def paragraph(cells, width):
-    """Return a row of the table as lines: the component, then the other cells with headings."""
-    rest = "; ".join(f"{heading} {cell}" for heading, cell in zip(HEADINGS[1:], cells[1:]))
-    return "\n".join([cells[0], *textwrap.wrap(rest, width, initial_indent="  ",
-                                               subsequent_indent="  ")])
+def paragraph(headings: list[str], cells: list[str], width: int) -> str:
+    """Return a row of a table as lines: its first cell, then the other cells with headings."""
+    rest = "; ".join(f"{heading} {cell}" for heading, cell in zip(headings[1:], cells[1:]))
+    path = cells[0] if len(cells[0]) <= width else textwrap.fill(
+        cells[0].replace(".", ". "), width, subsequent_indent="    ").replace(". ", ".")
+    return "\n".join([path, *textwrap.wrap(rest, width, initial_indent="  ",
+                                           subsequent_indent="  ")])
 
 
 def trace(model: Any, src: np.ndarray, tgt: np.ndarray, targets: np.ndarray, *,

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -178,7 +179,7 @@ def test_decode_by_beam_search(folder, capsys):
                           eos=run.task.eos, beam=beam, alpha=alpha)
         assert capsys.readouterr().out == run.task.text(out[0]) + "\n"
     assert main(["decode", str(folder), "1 2 3", "--beam", "0"]) != 0
-    assert "beam must be at least 1, got beam=0" in capsys.readouterr().err
+    assert "--beam must be at least 1, got --beam=0" in capsys.readouterr().err
 
 
 def test_decode_uses_the_average_that_was_validated(folder):
@@ -218,17 +219,22 @@ def test_trace_tells_what_every_component_does_with_the_right_answer(folder, cap
     assert capsys.readouterr().out == f"{want}\n"
 
 
-def test_in_a_narrow_terminal_each_component_of_a_trace_is_a_paragraph(folder, capsys, monkeypatch):
+@pytest.mark.parametrize("command", ["trace RUN 1 2 3", "why RUN 1 2 3 --word 1 --force", "check"])
+def test_in_a_narrow_terminal_each_row_of_a_table_is_a_paragraph(
+    command, folder, capsys, monkeypatch, no_pictures
+):
+    argv = command.replace("RUN", str(folder)).split()
     monkeypatch.setenv("COLUMNS", "40")
-    assert main(["trace", str(folder), "1 2 3"]) == 0                  # into a pipe
+    assert main(argv) == 0                                             # into a pipe
     table = capsys.readouterr().out.splitlines()
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    assert main(["trace", str(folder), "1 2 3"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert max(map(len, table)) > 100
-    assert max(map(len, lines)) <= 40
-    components = [line for line in lines if not line.startswith(" ")]
-    assert components == [line.split()[0] for line in table[1:]]
+    assert main(argv) == 0
+    out = capsys.readouterr().out.replace(f"{folder}/why.png\n", "")
+    assert max(map(len, table)) > 40 >= max(map(len, out.splitlines()))
+    paths = {cells[0] for line in table if len(cells := re.split("  +", line.strip())) > 2}
+    assert len(paths - {*out.replace(".\n    ", ".").splitlines()}) == 1   # the headings
+    monkeypatch.setenv("COLUMNS", "1")
+    assert main(argv) == 0
 
 
 def test_check_proves_a_whole_model(capsys):
@@ -254,7 +260,7 @@ def test_check_fails_on_a_wrong_gradient(capsys, monkeypatch):
         (["decode", "{run}", "3 9"], "every symbol must be one of 0 to 3, got '9'"),
         (["decode", "{run}", " "], "at least one symbol"),
         (["decode", "{run}", "1 " * 60], "at most 55 tokens for this run, got 60"),
-        (["decode", "{tmp}/none", "1"], "none/model.npz: No such file"),
+        (["decode", "{tmp}/none", "1"], "none: No such folder; a run"),
         (["decode", "{run}/model.npz", "1"], "a run is a folder that `train` wrote, or one of"),
         (["generate", "{tmp}/none", "a"], "a run is a folder that `train` wrote, or one of"),
         (["generate", "{run}", "a"], "must hold a model for generate, got one of reverse"),
@@ -264,16 +270,17 @@ def test_check_fails_on_a_wrong_gradient(capsys, monkeypatch):
         (["train", "copy", "--out", "{tmp}/file/x"], "a file stands where a folder must"),
         (["train", "copy", "--out", "{run}"], "holds a run already: --resume to go on"),
         (["train", "copy", "--resume", "--out", "{run}"], "is a run of the task reverse, not copy"),
-        (["train", "reverse", "--resume"], "runs/reverse/model.npz: No such file"),
+        (["train", "reverse", "--resume"], "runs/reverse: No such folder"),
         (["train", "reverse", "--resume", "--out", "{run}", "--h", "3"], "--h is fixed by the run"),
-        (["train", "reverse", "--resume", "--out", "{tmp}/none"], "No such file"),
-        (["train", "copy", "--out", "{tmp}/n", "--h", "7"], "d_model must be divisible by h, got"),
-        (["train", "copy", "--out", "{tmp}/n", "--P-drop", "1"], "P_drop must lie in [0, 1)"),
-        (["train", "copy", "--out", "{tmp}/n", "--steps", "0"], "steps must be at least 1"),
+        (["train", "reverse", "--resume", "--out", "{tmp}/none"], "none: No such folder"),
+        (["train", "copy", "--out", "{tmp}/n", "--h", "7"],
+         "--d-model must be divisible by h, got --d-model=64, --h=7\n"),
+        (["train", "copy", "--out", "{tmp}/n", "--P-drop", "1"], "--P-drop must lie in [0, 1)"),
+        (["train", "copy", "--out", "{tmp}/n", "--steps", "0"], "--steps must be at least 1"),
         (["train", "copy", "--out", "{tmp}/n", "--max-length", "2"], "to hold out"),
         (["train", "copy", "--out", "{tmp}/n", "--seed", "-1"],
-         "seed must be an integer of at least 0, got seed=-1"),
-        (["check", "--seed", "-1"], "seed must be an integer of at least 0, got seed=-1"),
+         "--seed must be an integer of at least 0, got --seed=-1"),
+        (["check", "--seed", "-1"], "--seed must be an integer of at least 0, got --seed=-1"),
     ],
 )
 def test_a_wrong_request_is_one_clear_line_and_changes_nothing(

@@ -83,7 +83,7 @@ def test_a_run_that_cannot_be_written_to_gets_its_table(read_only, tmp_path, cap
     assert main(["why", str(read_only), "3 1 2"]) == 0
     out, err = capsys.readouterr()
     assert "biases" in out.splitlines()[-1]
-    assert err == (f"note: the picture was not written: {read_only}: Permission denied;"
+    assert err == (f"note: no picture was written: {read_only}: Permission denied;"
                    " --out writes elsewhere\n")
     assert main(["why", str(read_only), "3 1 2", "--out", str(tmp_path / "w.png")]) == 0
     assert (tmp_path / "w.png").exists()

@@ -28,7 +28,8 @@ ROOMS = {
     "plotting": {"layers", "files", "decoding", "training"},
     "text": {"layers", "files", "decoding", "training", "plotting"},
     "models": {"layers", "files", "variants", "text"},
-    "pipelines": {"layers", "files", "decoding", "training", "plotting", "text", "models"},
+    "pipelines": {"layers", "files", "decoding", "training", "reading", "plotting", "text",
+                  "models"},
     "runs": {"layers", "files", "variants", "optimizers", "decoding", "training", "plotting",
              "text", "pipelines"},
 }

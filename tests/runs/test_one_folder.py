@@ -1,5 +1,6 @@
 """One folder, one training; and a checkpoint belongs to its vocabulary, its task and its model."""
 
+import errno
 import json
 import os
 import signal
@@ -97,29 +98,42 @@ def test_what_the_user_put_into_a_new_folder_stays_when_its_training_fails(
     assert (tmp_path / "empty").is_dir()
 
 
-@pytest.mark.parametrize(("task", "moved"), [("copy", 0), ("words", 1)])
-def test_a_kill_in_the_first_save_keeps_no_command_out(
-    task, moved, tmp_path, capsys, no_pictures
-):
-    """The process ends before the checkpoint takes its place, and words has a vocabulary then."""
+def test_a_kill_in_the_first_save_keeps_no_command_out(tmp_path, capsys, no_pictures):
+    """The process ends before the checkpoint takes its place."""
     out, environment = tmp_path / "r", os.environ | {"PYTHONPATH": str(tmp_path)}
     (tmp_path / "sitecustomize.py").write_text(
-        f"import os, signal\nleft, replace = [os.replace] * {moved}, os.replace\n"
-        "def end(*paths):\n"
-        "    left.pop()(*paths) if left else os.kill(os.getpid(), signal.SIGKILL)\n"
-        "os.replace = end\n")
-    (tmp_path / "t").write_text("".join(f"a small dog has {n} bones\n" for n in range(99)))
-    words = ["--text", str(tmp_path / "t"), "--vocab-size", "40", "--N", "1", "--d-model", "8"]
-    command = ["train", task, *(words if task == "words" else TINY), "--out", str(out), "--steps"]
+        "import os, signal\nos.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n")
+    command = ["train", "copy", *TINY, "--out", str(out), "--steps"]
     child = subprocess.run([sys.executable, "-m", "aiayn_course", *command, "1"], env=environment,
                            capture_output=True)
     assert child.returncode == -signal.SIGKILL
-    assert sorted(path.suffix for path in out.iterdir()) == [".model", ".part"][1 - moved:]
-    assert main(["train", task, "--resume", "--out", str(out)]) == 2
+    assert [path.suffix for path in out.iterdir()] == [".part"]
+    assert main(["train", "copy", "--resume", "--out", str(out)]) == 2
     assert "begin it again, with the same options and without --resume" in capsys.readouterr().err
     assert main([*command, "2"]) == 0
-    assert "was killed before it saved anything: it begins again" in capsys.readouterr().err
+    assert "ended before it saved a model: it begins again" in capsys.readouterr().err
     assert not any(out.glob(".*.part"))
+
+
+def test_a_full_disk_in_the_first_save_keeps_no_command_out(
+    tmp_path, capsys, monkeypatch, no_pictures
+):
+    """The vocabulary fits on it, and the checkpoint does not."""
+    def full(path, *_, **__):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+
+    out = tmp_path / "r"
+    (tmp_path / "t").write_text("".join(f"a small dog has {n} bones\n" for n in range(99)))
+    command = ["train", "words", "--text", str(tmp_path / "t"), "--vocab-size", "40", "--N", "1",
+               "--d-model", "8", "--steps", "1", "--out", str(out)]
+    with monkeypatch.context() as patch:
+        patch.setattr("aiayn_np.runs.run.save_checkpoint", full)
+        assert main(command) == 1
+    assert os.listdir(out) == ["vocabulary.model"]
+    assert main(["train", "words", "--resume", "--out", str(out)]) == 2
+    assert "ended before it saved a model: begin it again" in capsys.readouterr().err
+    assert main(command) == 0
+    assert "ended before it saved a model: it begins again" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", ["loss.png", "attention_cross.png", "metrics.json"])

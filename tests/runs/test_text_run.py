@@ -174,13 +174,13 @@ def test_the_other_commands_work_on_it_too(folder, tmp_path, capsys):
 
 @pytest.mark.parametrize(("argv", "message"), [
     (["train", "text"], "sentence pairs must be given by --pairs, or by --source and --target"),
-    (["train", "text", "--resume"], "runs/text/model.npz: No such file"),
+    (["train", "text", "--resume"], "runs/text: No such folder"),
     (["train", "text", "--out", "RUN"], "RUN holds a run already"),
     (["train", "text", "--out", "RUN", "--resume"], "nothing to do"),
     (["train", "text", "--out", "RUN", "--resume", "--N", "3"], "--N is fixed by the run"),
     (["train", "text", "--out", "RUN", "--resume", "--pairs", "x"], "--pairs is fixed by the run"),
     (["train", "text", "--pairs", "NOWHERE/x", "--out", "NOWHERE/r"], "x: No such file"),
-    (["decode", "NOWHERE"], "No such file"),
+    (["decode", "NOWHERE"], "No such folder"),
     (["decode", "RUN", "--file", "NOWHERE"], "No such file"),
     (["decode", "RUN", "--file", "LATIN"], "latin, line 1: text must be UTF-8"),
     (["decode", "RUN", "--file", "RUN/history.csv", "--reference", "RUN/metrics.json"],
@@ -192,10 +192,10 @@ def test_the_other_commands_work_on_it_too(folder, tmp_path, capsys):
     (["decode", "RUN", " "], "a sentence must hold at least one word"),
     (["train", "text", "--pairs", "PAIRS", "--out", "NOWHERE", "--vocab-size", "60", "--tokens",
       "2"], "tokens must be at least those of the longest sentence"),
-    (["train", "text", "--pairs", "NOWHERE", "--bleu-every", "0"], "bleu_every must be at least 1"),
-    (["train", "text", "--pairs", "NOWHERE", "--epochs", "nan"], "epochs must lie in (0, "),
-    (["train", "text", "--pairs", "NOWHERE", "--epochs", "0"], "epochs must lie in (0, "),
-    (["train", "text", "--out", "RUN", "--resume", "--epochs", "inf"], "epochs must lie in (0, "),
+    (["train", "text", "--pairs", "NOWHERE", "--bleu-every", "0"], "--bleu-every must be"),
+    (["train", "text", "--pairs", "NOWHERE", "--epochs", "nan"], "--epochs must lie in (0, "),
+    (["train", "text", "--pairs", "NOWHERE", "--epochs", "0"], "--epochs must lie in (0, "),
+    (["train", "text", "--out", "RUN", "--resume", "--epochs", "inf"], "--epochs must lie in (0, "),
     (["train", "text", "--out", "RUN", "--resume", "--epochs", "0.1"], "nothing to do"),
 ])
 def test_bad_requests_end_with_2_and_one_line(folder, tmp_path, capsys, argv, message):

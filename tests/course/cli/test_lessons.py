@@ -272,10 +272,11 @@ def test_a_folder_that_is_there_is_refused_before_anything_is_trained(tmp_path, 
 
 def test_what_is_interrupted_makes_no_page_and_leaves_no_folder(tmp_path, monkeypatch, capsys):
     tasks = []
-    monkeypatch.setattr(pages, "trained", lambda args: tasks.append(args.task))
+    monkeypatch.setattr("aiayn_np.cli.train.take_steps",
+                        lambda run, stop, threads: tasks.append(run.task.name))
     assert main(["lessons", str(tmp_path / "here"), "--pages"]) == 1
     assert tasks == ["copy"]
-    assert capsys.readouterr().err.endswith("error: interrupted\n")
+    assert capsys.readouterr().err.splitlines()[1:] == ["aiayn-np: error: interrupted"]
     assert not (tmp_path / "here").exists()
 
 

@@ -133,9 +133,9 @@ def test_a_name_that_is_not_utf_8_stops_no_table(tmp_path, capsys):
 @pytest.mark.parametrize(("argv", "what"), [
     (["nowhere"], "FOLDER must be a folder"), ([], "must hold files such as ann/01_"),
     (["--exercise", "soft"], "exercise must be one of softmax, layer norm"),
-    (["--timeout", "0"], "timeout must lie in (0, "),
-    (["--memory", "10"], "memory must lie in [256, "),
-    (["--seed", "-1"], "seed must be an integer of at least 0, got seed=-1"),
+    (["--timeout", "0"], "--timeout must lie in (0, "),
+    (["--memory", "10"], "--memory must lie in [256, "),
+    (["--seed", "-1"], "--seed must be an integer of at least 0, got --seed=-1"),
 ])
 def test_a_wrong_request_is_refused(tmp_path, argv, what, capsys):
     folder = [str(tmp_path / argv.pop())] if argv == ["nowhere"] else [str(tmp_path)]

@@ -140,7 +140,7 @@ def test_a_model_that_the_page_would_run_otherwise_is_refused(change, reason, rn
         (["{run}", "1 " * 70], "at most 61 tokens for this run, got 70"),
         (["{run}", "1", "--out", "{tmp}/file/x.html"], "file"),
         (["{run}", "1", "--out", "{tmp}"], "--out must be a file, got the folder {tmp}"),
-        (["{tmp}/none"], "none/model.npz: No such file"),
+        (["{tmp}/none"], "none: No such folder"),
     ],
 )
 def test_a_wrong_request_is_one_clear_line_and_changes_nothing(
