@@ -1,29 +1,32 @@
 """Adapters give a layer of other code the `forward` and `backward` of this package.
 
 Public code writes layers in many ways: as two functions, with the input kept in `self`, with
-gradients in `dW` or in a dict, with a learning rate in `backward`, in PyTorch. Each call works on a
-new copy of the layer, so nothing is left over from the last call. Arrays of a class, a closure or a
-global are not copied. They are written in place for the call, and then get their old values back.
+gradients in `dW` or in a dict, with a learning rate in `backward`. Each call works on a new copy
+of the layer, so nothing is left over from the last call. Arrays of a class, a closure or a global
+are not copied. They are written in place for the call, and then get their old values back.
 
 An array is a parameter if backward leaves a gradient for it under one of the usual names. WAYS are
 the ways to call a backward. The check takes the way under which the gradients are right.
 """
 
+import collections
 import contextlib
 import copy
 import inspect
 import itertools
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
-from ..module import Module, Parameter
+from ..module import Module
 from .finding import (
+    LEFT_OVER,
     STATE,
     TARGET,
+    alike,
     arguments,
     arrays_in,
     children,
@@ -39,8 +42,8 @@ RATES = {"lr", "learning_rate", "eta", "rate", "step_size", "alpha"}  # names of
 OUTPUTS = ("output", "out", "y")  # names of the result, if forward returns nothing
 INPUTS = ("inputs", "input", "x")  # names of the inputs, if backward returns nothing
 WAYS = {  # what backward gets
-    "one": "1, since it does not use the gradient of a loss",
-    "inputs": "the inputs, to give the gradient of a loss",
+    "one": "the gradient of the loss, does not use it, and its result is multiplied by it",
+    "inputs": "the inputs, and what it returns is multiplied by the gradient of the output",
     "names": "the gradients of the outputs where its arguments are named like gradients",
     "order": "the gradients of the outputs first",
     "tuple": "one tuple of the gradients of all outputs",
@@ -68,14 +71,14 @@ class Layer:
     backward: Any
     parameters: dict | None = None
     gradients: dict | Callable = field(default_factory=dict)
-    names: Any = None
     title: str = ""
 
     def __post_init__(self) -> None:
         owner = getattr(self.forward, "__self__", self.forward)
         self.title = self.title or getattr(owner, "__name__", type(owner).__name__)
-        if self.names is None:
-            self.names = arguments(self.forward, with_defaults=True)
+        self.names = arguments(self.forward, with_defaults=True)
+        self.starred = callable(self.backward) and (                   # backward(*grads)
+            str(inspect.signature(self.backward)).startswith("(*"))
 
 
 def as_layer(*, forward: Callable, backward: Callable | None = None,
@@ -114,7 +117,7 @@ def adapted(layer: Any, *inputs: Any, **options: Any) -> list:
             errors.append(error)
         else:
             found += [adapter] if adapter.applies else []
-        if found and way in ("one", "inputs"):
+        if found and way in ("one", "inputs") and found[-1].loss:
             break
     if found:
         return found
@@ -123,10 +126,6 @@ def adapted(layer: Any, *inputs: Any, **options: Any) -> list:
 
 def parts_of(layer: Any) -> Layer | None:
     """Return forward and backward of a layer, or None if it has the form of this package."""
-    torch = sys.modules.get("torch")                         # None if no layer can be of PyTorch
-    if torch and (isinstance(layer, torch.nn.Module) or (
-            isinstance(layer, type) and issubclass(layer, torch.autograd.Function))):
-        return of_torch(layer)
     if isinstance(layer, Layer):
         return layer
     if isinstance(layer, Module) or hasattr(layer, "named_parameters"):
@@ -171,7 +170,7 @@ class Adapter:
         self.takes = 1  # outputs
         self.arrays: dict[str, np.ndarray] = {}
         self.gradients: dict[str, tuple] = {}  # the paths of the gradients of each array
-        self.parameters: dict[str, Parameter] = {}
+        self.parameters: dict[str, SimpleNamespace] = {}
         self.notes: list[str] = []
         self.not_checked: dict[str, str] = {}
         copied = dict(arrays_in(copy.deepcopy(self.root, dict(self.kept))))
@@ -187,57 +186,73 @@ class Adapter:
                 self.start(self.root, self.inputs, options)
                 del self.root["kept"]
                 self.find()
-        self.parameters = {n: Parameter(x.astype(float)) for n, x in self.arrays.items()}
+        self.parameters = {n: SimpleNamespace(value=x.astype(float), grad=0 * x)
+                           for n, x in self.arrays.items()}
 
     def __deepcopy__(self, memo: dict) -> "Adapter":
         other = copy.copy(self)
-        other.parameters = {n: Parameter(p.value) for n, p in self.parameters.items()}
+        other.parameters = {n: copy.copy(p) for n, p in self.parameters.items()}
         return other
 
     def is_a_way(self) -> bool:
         """Tell whether the layer can be called in this way, and note an unusual way."""
         y, _ = self.start(self.fresh(), self.inputs, self.options)
+        self.loss = np.ndim(y) == 0
         if self.way in ("names", "described") or self.layer.backward is None:
             return self.way in ("names", "described")
         names = self.wanted()
         self.notes += [f"Backward gets {WAYS[self.way]}."] if self.way != "order" else []
         if self.way == "inputs":
-            return np.ndim(y) == 0 and bool(names) and set(names) <= set(self.order)
+            return bool(names) and set(names) <= set(self.order) if self.loss else (
+                names in (self.order, ["y"], ["output"]) and inspect.isfunction(self.layer.backward)
+                and all(np.shape(x) == np.shape(y) for x in self.inputs))  # 1 - y**2 of tanh
         if self.way == "one":
-            return np.ndim(y) == 0 and not arguments(self.layer.backward) and bool(names) and (
+            return self.loss and not arguments(self.layer.backward) and bool(names) and (
                 self.effect(1.0) == self.effect(2.0))
-        return self.takes > 1 if self.way == "tuple" else self.leading() != names
+        return self.as_tuple if self.way == "tuple" else self.leading() != names
 
     def find(self) -> None:
         """Find the parameters, the paths of their gradients, and the arrays without a gradient."""
         self.not_checked = {name: "holds no floats" for name, x in zip(
             self.names.values(), self.inputs) if np.asarray(x).dtype.kind != "f"}
-        y, returned, after, stays = self.trial()
+        y, returned, after, stays, wrote = self.trial()
         self.readings = self.read(returned)
         paths: dict[int, list] = {}                               # one array may have several paths
         for path, x in arrays_in(self.root):
             paths.setdefault(id(x), [x]).append(path)
-        without = []
-        for x, *same in paths.values():
-            found = [(path, g[0]) for path in same if path in stays
-                     and (g := gradient_paths(path, after))]
-            if found and (id(x) not in self.shared or self.trial(x)[0] != y):
+        twice = self.trial(factor=2.0)[2]                              # a step of Adam is no more
+        linear = {path: g for path, g in after.items()
+                  if path[-1] not in wrote or np.allclose(twice[path], 2 * g)}
+        without, claims = [], [(x, same[0], [
+            (path, g[0]) for path in same if path in stays
+            and (g := gradient_paths(path, linear, wrote))]) for x, *same in paths.values()]
+        claimed = collections.Counter(g for *_, found in claims for _, g in found)
+        for x, path, found in claims:
+            sure = id(x) not in self.shared and path not in wrote and all(
+                claimed[g] == 1 for _, g in found)
+            if found and (sure or self.trial(x)[0] != y):
                 self.hold(x, found, after)
             elif not found:
-                without.append((x, same[0]))
+                without.append((x, path))
         for x, path in without:
-            other, _, moved, _ = self.trial(x)
+            other, _, moved, *_ = self.trial(x)
             of_last_call = id(x) not in self.shared and np.array_equal(
                 moved.get(path, 0), after.get(path, 0))
             if path not in self.places() and not of_last_call and (
                     other != y or path[0] or self.way == "described"):
                 self.not_checked[dotted(path)] = "has no gradient, " + (
-                    "though the output depends on it" if other != y
-                    else "and the output does not depend on it")
+                    "and the output does not depend on it" if other == y else
+                    "though the output depends on it" + self.left_over(x, path, after, wrote))
         self.not_checked |= {
             f"gradient {path[1]}": "goes with no array" for path in after if path[0] == "grads"
-            and path not in self.places() and not any(
+            and isinstance(path[1], str) and path not in self.places() and not any(
                 path[1] == n or is_gradient(path[1], n) for n in self.names.values())}
+
+    def left_over(self, x: np.ndarray, path: tuple, after: dict, wrote: set) -> str:
+        """Return a note on what backward wrote that may be the gradient of an array, or ""."""
+        found = [p for p in wrote - self.places() if after[p].shape == np.shape(x) and (
+            p[0] in ("", "grads") or p == path or alike(p, path))]
+        return LEFT_OVER.format(dotted(min(found, key=str))) if found else ""
 
     def hold(self, x: np.ndarray, found: list, after: dict) -> None:
         """Store a parameter with the paths of its gradients, one for each name that has a gradient.
@@ -250,10 +265,11 @@ class Adapter:
             names = " and ".join(dotted(path) for path, g in found if g in distinct.values())
             self.notes.append(f"{names} are one array: the sum of their gradients was checked.")
 
-    def trial(self, x: Any = None) -> tuple[bytes, list, dict, set]:
+    def trial(self, x: Any = None, factor: float = 1.0) -> tuple[bytes, list, dict, set, set]:
         """Call the layer, with small changes in the array `x` if one is given.
 
-        Return the output, the gradients of inputs, all arrays, and the paths that forward kept.
+        Return the output, the gradients of inputs, all arrays, the paths that forward kept, and the
+        paths that backward wrote.
         """
         rng, other = np.random.default_rng(0), np.random.default_rng(1)
         moved = {} if x is None else {id(x): x + 0.01 * other.random(x.shape)}
@@ -264,15 +280,18 @@ class Adapter:
             before = dict(arrays_in(root))
             y, back = self.start(root, self.inputs, self.options)
             stays = {path for path, x in arrays_in(root) if before.get(path) is x}
-            returned = back(rng.standard_normal(np.shape(y)) if np.ndim(y) else 1.0)
+            middle = {path: (x, np.array(x)) for path, x in arrays_in(root)}
+            returned = back(factor * (rng.standard_normal(np.shape(y)) if np.ndim(y) else 1.0))
             after = {path: np.array(g) for path, g in arrays_in(root)}
-        return np.array(y).tobytes(), returned, after, stays
+            wrote = {path for path, g in arrays_in(root) if path not in middle
+                     or middle[path][0] is not g or not np.array_equal(middle[path][1], g)}
+        return np.array(y).tobytes(), returned, after, stays, wrote
 
     def places(self) -> set:
         """Return the paths of all gradients that backward leaves."""
         return {path for some in self.gradients.values() for path in some}
 
-    def named_parameters(self) -> Iterator[tuple[str, Parameter]]:
+    def named_parameters(self) -> Iterator[tuple[str, SimpleNamespace]]:
         yield from self.parameters.items()
 
     def forward(self, *arrays: np.ndarray, **options: Any) -> tuple[Any, Any]:
@@ -303,6 +322,7 @@ class Adapter:
     def in_place(self) -> Iterator[None]:
         """Write the parameters into the arrays that stay shared, and zeros into their gradients."""
         before = [(x, x.copy()) for x in self.shared.values()]
+        holders = [(x, x.copy()) for x in self.kept.values() if isinstance(x, (dict, list))]
         try:
             for path, x in arrays_in(self.root) if self.shared else ():
                 if path in self.places() and id(x) in self.shared:
@@ -316,6 +336,9 @@ class Adapter:
         finally:
             for x, value in before:
                 x[...] = value
+            for holder, content in holders:
+                holder.clear()
+                (holder.update if isinstance(holder, dict) else holder.extend)(content)
 
     def start(self, root: dict, arrays: Any, options: dict) -> tuple[Any, Callable]:
         """Call forward in `root`; return (y, a function that calls backward)."""
@@ -332,15 +355,16 @@ class Adapter:
             self.takes = len(results[0])
             results[:1] = results[0]
         elif self.way == "tuple":
-            self.takes = len(list(itertools.takewhile(is_floats, results)))
+            self.takes = max(1, len(list(itertools.takewhile(is_floats, results))))
         outputs = results[: self.takes]
-        if wrong := [type(x).__name__ for x in outputs if not is_floats(x)]:
+        if wrong := [type(x).__name__ for x in leaves(tuple(outputs)) if not is_floats(x)]:
             raise TypeError(f"an output must be an array of floats, got {wrong[0]}{WRAP}")
 
         def back(u):
             with repeated(state):
                 return self.finish(root, parted(u, outputs), results, given)
 
+        self.as_tuple = self.layer.starred or self.takes > 1 or (type(y) is tuple and len(y) == 1)
         self.results, root["kept"], root["factor"] = results, results[1:], 1.0
         return joined(outputs), back
 
@@ -379,7 +403,8 @@ class Adapter:
         names = self.leading()[1:]
         for name in names:
             rest, told = self.results[self.takes:], upstream(name) and name not in self.order
-            if not rest or not is_floats(rest[0]) or not (
+            parts = leaves(rest[0]) if told and rest else rest[:1]
+            if not rest or not all(map(is_floats, parts)) or not (
                     told or len(names) == len(self.results) - 1):
                 return
             self.takes += 1
@@ -395,7 +420,7 @@ class Adapter:
         y, back = self.start(root, self.inputs, self.options)
         u: Any = np.cos(np.arange(np.size(y))) * first if np.ndim(y) else first
         if self.takes > 1:
-            u[-np.size(self.results[self.takes - 1]):] = last
+            u[-sum(map(np.size, leaves(self.results[self.takes - 1]))):] = last
         left = dict(arrays_in([back(u), root.get("forward"), root["grads"]]))
         return [(path, (g + 0.0).tobytes()) for path, g in left.items()]  # -0.0 is 0.0
 
@@ -424,28 +449,34 @@ class Adapter:
         function, rest = root.get("backward", self.layer.backward), results[len(grads):]
         if self.way == "described":
             return self.sort(root, function(grads[0] if len(grads) == 1 else tuple(grads), *rest))
+        if function is None and callable(rest[-1] if rest else None):  # y and a pullback
+            return self.sort(root, rest[-1](*grads))
         if function is None:                                           # forward returned them
             self.notes = ["What stands after the loss was taken for the gradients of"
                           f" {', '.join(self.order)}; a state there is none, leave it out."]
             root["factor"] = grads[0]
             return self.sort(root, tuple(rest), names_returned(self.layer.forward)[1:])
+        if self.layer.starred and self.way == "tuple":
+            return self.sort(root, function(*grads, *rest), names_returned(self.layer.backward))
         settings = self.settings()
         asked = inspect.signature(function).parameters
         rates = {n: 1.0 for n in asked if n in RATES and n not in given and n not in settings}
         named = settings | rates | self.values(grads, results, given, root)
-        before = {path: x.copy() for path, x in arrays_in(root)} if rates else {}
+        own = [getattr(owner_of(root), n, 0) for n in sorted(RATES, reverse=True)]
+        rate = 1.0 if rates else next((x for x in own if isinstance(x, float) and x), None)
+        before = {path: x.copy() for path, x in arrays_in(root)} if rate else {}
         first = [named.pop(n) for n, p in asked.items() if n in named
                  and p.kind == p.POSITIONAL_ONLY]
         returned = function(*first, **named)
         now = [(path, x) for path, x in arrays_in(root) if path in before]
-        steps = {path: before[path] - x for path, x in now             # W is now W - gradient
+        steps = {path: (before[path] - x) / rate for path, x in now    # W - rate * gradient
                  if before[path].shape == x.shape and np.any(before[path] != x)}
         return self.sort(root, returned, names_returned(self.layer.backward), steps)
 
     def values(self, grads: list, results: list, given: dict, root: dict) -> dict:
         """Return the values of the arguments of backward."""
         wanted, rest = self.wanted(), results[len(grads):]
-        leads: dict[str, list] = {"tuple": [tuple(grads)], "one": [1.0], "inputs": []}
+        leads: dict[str, list] = {"tuple": [tuple(grads)], "inputs": []}
         lead = leads.get(self.way, grads)
         if self.way in ("one", "inputs") or not wanted:
             root["factor"] = grads[0]
@@ -489,16 +520,21 @@ class Adapter:
             parts = list(parts[0])
         left = self.layer.gradients
         root["grads"] = {**(gradients or {}), **(left() if callable(left) else left)}
-        for part in parts:
-            if isinstance(part, (dict, list, tuple)):
-                root["grads"] |= {key: g for key, g in children(part) if g is not None}
+        many = [part for part in parts if isinstance(part, (dict, list, tuple))]
+        for part in many:
+            root["grads"] |= {key: g for key, g in children(part) if g is not None and (
+                len(many) == 1 or isinstance(key, str))}
+        held = [n for n in self.order if isinstance(root.get(n), (dict, list, tuple))]
+        if len(held) == len(many):                                     # in the same order
+            root["grads"] |= {(name, *path): g for name, part in zip(held, many)
+                              for path, g in arrays_in(part)}
         found = [g for g in parts if not isinstance(g, (dict, list, tuple))]
         if len(found) > len(self.inputs):
             found = self.assign(root, found, names)
         if len(found) < len(self.inputs):
             found += [g for name in self.names.values() for key, g in root["grads"].items()
                       if key == name or is_gradient(key, name)]
-        return found
+        return found or [None] * len(self.inputs) * bool(many)
 
     def assign(self, root: dict, found: list, names: Any) -> list:
         """Choose the gradients of the inputs, by the names in the code, if there are too many."""
@@ -516,63 +552,34 @@ class Adapter:
         return rest
 
 
-def of_torch(module: Any) -> Layer:
-    """Return a layer whose backward is PyTorch's autograd, on a float64 copy of the module."""
-    torch, is_function = sys.modules["torch"], isinstance(module, type)
-    held: dict = {}
-    if not is_function:
-        module = copy.deepcopy(module).cpu().double()
-        held = dict([*module.named_parameters(), *module.named_buffers()])
-    learned = {name: x for name, x in held.items() if x.requires_grad}
-
-    def forward(*arrays, **options):
-        if any(np.iscomplexobj(x) for x in arrays):
-            raise TypeError("PyTorch is checked by central differences")
-        inputs = [torch.tensor(x, requires_grad=x.dtype.kind == "f") for x in arrays]
-        with torch.random.fork_rng(devices=[]):                        # dropout repeats
-            y = (module.apply if is_function else module)(*inputs, **options)
-        parts = [t for t in tensors_in(y) if torch.is_tensor(t) and t.is_floating_point()]
-        y = torch.cat([part.flatten() for part in parts]) if len(parts) > 1 else parts[0]
-        return y.detach().numpy(), (y, inputs)
-
-    def backward(grad_y, cache):
-        y, inputs = cache
-        moving = [x for x in (*inputs, *learned.values()) if x.requires_grad]
-        found = [None] * len(moving)
-        if y.requires_grad:
-            found = torch.autograd.grad(y, moving, torch.as_tensor(grad_y, dtype=y.dtype),
-                                        allow_unused=True)
-        numbers = iter([np.zeros(x.shape) if g is None else g.numpy()
-                        for g, x in zip(found, moving)])
-        gradients = [next(numbers) if x.requires_grad else None for x in inputs]
-        return *gradients, dict(zip(learned, numbers))
-
-    parameters = {name: x.detach().numpy() for name, x in held.items()}
-    names = arguments(module.forward, with_defaults=True)[is_function:]
-    return Layer(forward, backward, parameters, names=names, title=(
-        module if is_function else type(module)).__name__)
-
-
-def tensors_in(y: Any) -> list:
-    """Return the tensors of an output, which may be a tuple of tuples, as that of an LSTM."""
-    return [t for part in y for t in tensors_in(part)] if isinstance(y, (tuple, list)) else [y]
+def leaves(y: Any) -> list:
+    """Return the arrays of an output, which may be a tuple, as the state (h, c) of an LSTM."""
+    return [leaf for part in y for leaf in leaves(part)] if isinstance(y, tuple) else [y]
 
 
 def joined(outputs: list) -> Any:
     """Return one output as it is, and several as one vector, end to end."""
-    return outputs[0] if len(outputs) == 1 else np.concatenate([np.ravel(x) for x in outputs])
+    parts = leaves(tuple(outputs))
+    return parts[0] if len(parts) == 1 else np.concatenate([np.ravel(x) for x in parts])
 
 
 def parted(u: Any, outputs: list) -> list:
     """Return the part of `u`, which is of all outputs end to end, that belongs to each."""
-    cuts = np.cumsum([np.size(x) for x in outputs])[:-1]
-    return [u] if len(outputs) == 1 else [
-        g.reshape(np.shape(x)) for g, x in zip(np.split(u, cuts), outputs)]
+    parts = leaves(tuple(outputs))
+    pieces = iter(np.split(np.ravel(u), np.cumsum([np.size(x) for x in parts])[:-1]))
+
+    def shaped(x):
+        return (tuple(map(shaped, x)) if isinstance(x, tuple)
+                else next(pieces).reshape(np.shape(x)))
+
+    return list(map(shaped, outputs))
 
 
 def is_floats(x: Any) -> bool:
     """Tell whether `x` is an array of floats or a float, so that it may be an output."""
-    return isinstance(x, (np.ndarray, np.number, float, list)) and np.asarray(x).dtype.kind in "fc"
+    if isinstance(x, list):
+        return bool(x) and all(map(is_floats, x))
+    return isinstance(x, (np.ndarray, np.number, float)) and np.asarray(x).dtype.kind in "fc"
 
 
 def owner_of(root: dict) -> Any:

@@ -203,14 +203,10 @@ def first_false(lines: list[Line], arrays: dict, sizes: dict[str, int]) -> Line 
         for pair in itertools.pairwise(chain):
             line.error = np.fmax(line.error, difference(*(value for _, value in pair)))
             if line.error > COMPLEX_TOLERANCE:
-                line.verdict = "".join(f"\n{text} is\n{shown(value)}" for text, value in pair)
+                text = functools.partial(np.array2string, suppress_small=True)  # rounding is 0
+                line.verdict = "".join(f"\n{name} is\n{text(np.asarray(x))}" for name, x in pair)
                 return line
     return None
-
-
-def shown(value: Any) -> str:
-    """Return numbers as a text; rounding errors are shown as 0."""
-    return np.array2string(np.asarray(value), suppress_small=True)
 
 
 def difference(a: Any, b: Any) -> float:

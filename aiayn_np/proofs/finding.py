@@ -2,6 +2,8 @@
 
 import ast
 import inspect
+import itertools
+import operator
 import re
 import textwrap
 from collections.abc import Callable, Iterable, Iterator
@@ -17,11 +19,12 @@ AFFIXES = ("d", "g", "grad", "grads", "gradient", "gradients", "delta", "nabla",
 SHORT = {"weight": "w", "weights": "w", "kernel": "w", "bias": "b", "biases": "b"}
 
 UPSTREAM = re.compile(  # dnext_c, dZ, d_h, g2, grad_w, h_grad, next_dc, top_diff_s, delta_c
-    r"^[dg]_?\w+|(^|_)d[a-zA-Z0-9]{1,2}$|grad|diff|delta|upstream|cotangent|_bar$")
+    r"^[dg]_?\w*|(^|_)d[a-zA-Z0-9]{1,2}$|grad|diff|delta|upstream|cotangent|_bar$")
 VALUE = re.compile(  # names that begin like gradients but are values
     r"^(data|dims?|dtype|drop\w*|dilation|depth|gates?|gamma|d_model|d_[kv]|group\w*"
     r"|denom\w*|den|dist\w*|diag\w*|decay\w*|det|degrees?|draws?|gain|gelu|grid|graph)$")
 WITHOUT = "has no gradient, though the output may depend on it"
+LEFT_OVER = "; backward wrote {}, and as_layer(gradients=) says what the gradient is"
 TARGET = re.compile(r"true|target|label|gold|expected|^[ty]$")  # what a loss compares with
 STATE = re.compile(r"^[hc]\d*$|prev|state|hidden|memory|carry")  # what a step passes on
 
@@ -108,17 +111,37 @@ def upstream(name: str) -> bool:
     return bool(UPSTREAM.search(name)) and not VALUE.match(name)
 
 
-def gradient_paths(path: tuple, paths: Iterable[tuple]) -> list[tuple]:
-    """Return the `paths` that may lead to the gradient of the array at `path`.
+def gradient_paths(path: tuple, arrays: dict, wrote: set) -> list[tuple]:
+    """Return the paths of `arrays` that may lead to the gradient of the array at `path`.
 
-    The gradient lies beside its array, or under the same key in a dict or list of gradients.
+    The gradient lies beside its array, or under the same key in a dict or list of gradients. Else
+    it is the one array of the same shape that backward wrote elsewhere under the same name.
     """
     base, name = path[:-1], path[-1]
-    beside = [p for p in paths if p[:-1] == base and is_gradient(p[-1], name)]
-    keyed = [p for p in paths if len(p) > 1 and p != path and p[-2] in GRADIENTS
+    beside = [p for p in arrays if p[:-1] == base and is_gradient(p[-1], name)]
+    keyed = [p for p in arrays if len(p) > 1 and p != path and p[-2] in GRADIENTS
              and p[:-2] in (base, base[:-1], ())
              and (p[-1] in (name, path) or is_gradient(p[-1], name))]
-    return beside + keyed
+    moved = [p for p in arrays if len(p) == len(path) and p[-1] == name and any(
+        p[:i] + path[i:i + 1] + p[i + 1:] == path and p != path
+        and (p[i] in GRADIENTS or is_gradient(p[i], path[i])) for i in range(len(path) - 1))]
+    usual = beside + keyed + moved
+    if usual or path in wrote or path not in arrays:
+        return usual
+    near = {p: sum(itertools.accumulate(map(operator.eq, p, path), min)) for p in
+            wrote & arrays.keys() if arrays[p].shape == arrays[path].shape and alike(p, path)}
+    nearest = [p for p, n in near.items() if n == max(near.values())]
+    return nearest if len(nearest) == 1 else []
+
+
+def alike(one: tuple, other: tuple) -> bool:
+    """Tell whether the last words of two paths may be an array and its gradient."""
+    words = []
+    for path in (one, other):
+        names = [str(part) for part in path if part not in VALUES and not isinstance(part, int)]
+        words += re.findall(r"[a-zA-Z]\w*", str(names[-1:]))[-1:]
+    return len(words) == 2 and (is_gradient(*words) or len(
+        {SHORT.get(word, word) for word in map(str.lower, words)}) == 1)
 
 
 def dotted(path: tuple) -> str:

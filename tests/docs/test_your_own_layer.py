@@ -1,7 +1,6 @@
 """The page on your own layer keeps its word: its examples run and print what it says."""
 
 import re
-import unittest
 import warnings
 
 import numpy as np
@@ -28,11 +27,7 @@ def test_the_examples_print_what_the_page_says(capsys):
     assert len(plain) == 7
     names = run(plain, capsys)
     (mark,) = names["test_gradient"].pytestmark
-    x, W, b = mark.args[1]
-    x()
-    W()
-    with pytest.raises(unittest.SkipTest, match="b has no gradient, though the output depends"):
-        b()
+    assert [names["test_gradient"](row) for row in mark.args[1]] == [None] * 3
 
 
 @pytest.mark.slow

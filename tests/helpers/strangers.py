@@ -107,6 +107,13 @@ class HalfInside:
         return g @ self.W.T
 
 
+class HalfInput(HalfInside):
+    def forward(self, x):
+        self.x = x.astype(np.float16).astype(float)
+        self.h = np.tanh(self.x @ self.W)
+        return self.h
+
+
 class Hinge:
     def __init__(self, rng, k):
         self.k = k
@@ -153,6 +160,7 @@ NUMBERS = {
     "hinge": of(Hinge, whole), "float32": of(SingleNetwork, normal),
     "tanh in float32": of(SingleTanh, normal), "float16": of(HalfTanh, normal),
     "float16 inside": of(HalfInside, normal),
+    "float16 input": of(HalfInput, normal),
 }
 
 
@@ -381,12 +389,121 @@ def list_of_floats(rng, k):
         rng.standard_normal(4).tolist(),)
 
 
+GRADIENTS: dict = {}
+
+
+class Away:
+    """Its gradients lie in a global dict, away from the weights, and under longer names."""
+
+    def __init__(self, rng, k):
+        GRADIENTS.clear()
+        self.weight, self.bias, self.k = rng.standard_normal((4, 3)), np.zeros(3), k
+
+    def forward(self, x):
+        self.x = x
+        return x @ self.weight + self.bias
+
+    def backward(self, d):
+        GRADIENTS["fc1/weight"] = self.k * self.x.T @ d
+        GRADIENTS["fc1/bias"] = GRADIENTS.get("fc1/bias", 0) + d.sum(0)
+        return d @ self.weight.T
+
+
+class TwoDicts(Away):
+    """Parameters, of which one is a number, and gradients in dicts called p and g."""
+
+    def __init__(self, rng, k):
+        self.p, self.g, self.k = {"W": rng.standard_normal((4, 3)), "b": np.array(1.0)}, {}, k
+
+    def forward(self, x):
+        self.x = x
+        return x @ self.p["W"] + self.p["b"]
+
+    def backward(self, d):
+        self.g["W"], self.g["b"] = self.x.T @ d, self.k * d.sum()
+        return d @ self.p["W"].T
+
+
+class OwnRate(Away):
+    """A step with a rate of its own; momentum is still zero, and is no parameter."""
+
+    lr = 0.1
+
+    def backward(self, d):
+        self.v = 0.9 * getattr(self, "v", 0) - self.lr * self.k * self.x.T @ d
+        dx = d @ self.weight.T
+        self.weight, self.bias = self.weight + self.v, self.bias - self.lr * d.sum(0)
+        return dx
+
+
+class StateInATuple:
+    """A cell that takes and returns (h, c), and whose backward takes (dh, dc)."""
+
+    def __init__(self, rng, k):
+        self.U, self.k = rng.standard_normal((4, 4)), k
+
+    def forward(self, x):
+        self.x, self.c = x, np.tanh(x @ self.U)
+        return x * self.c, (x + self.c, self.c)
+
+    def backward(self, dy, dstate):
+        dh, dc = dstate
+        g = (dy * self.x + self.k * dh + dc) * (1 - self.c**2)
+        self.dU = self.x.T @ g
+        return dy * self.c + dh + g @ self.U.T
+
+
+def writes_upstream(rng, k):
+    def backward(d, x):
+        d *= k * 2 * x
+        return d
+
+    return (lambda x: x**2, backward), (normal(rng),)
+
+
+def starred(rng, k):
+    return (lambda *x: (x[0] ** 2, np.sin(x[0]), x),
+            lambda *g: 2 * g[0] * g[2][0] + k * g[1] * np.cos(g[2][0])), (normal(rng),)
+
+
+def tuples_of_one(rng, k):
+    return (lambda inputs: (np.tanh(inputs[0]),),
+            lambda inputs, gy: (k * gy[0] / np.cosh(inputs[0]) ** 2,)), ((normal(rng),),)
+
+
+def pullback(rng, k):
+    def layer(x, w):
+        return x @ w, lambda d: (d @ w.T, k * x.T @ d)
+
+    return layer, (normal(rng), rng.standard_normal((4, 2)))
+
+
+def residual_first(rng, k):
+    return (lambda x, y: (np.sin(x) * y, (np.cos(x), np.sin(x), y)),
+            lambda res, g: (res[0] * g * res[2], k * res[1] * g)), (normal(rng), normal(rng))
+
+
+def caches_of_steps(rng, k):
+    return (lambda x: (x**2, [(x, x[0]), (x, x[0])]),
+            lambda d, caches: 2 * k * d * caches[-1][0]), (normal(rng),)
+
+
+def two_lists(rng, k):
+    def loss(b, W, x):
+        return ((y := x @ W[0] + b[0]) ** 2).sum(), [2 * y.sum(0)], [2 * k * x.T @ y]
+
+    return loss, ([np.ones(3)], [rng.standard_normal((4, 3))], normal(rng))
+
+
 STRANGERS = {cls.__name__: of(cls, normal) for cls in (
     InSlots, OfTheClass, Returned, Tied, SoftmaxWithLoss, UpstreamLast, AllInOne, TwoResults,
-    AlphaStep, OnlyPositions, LeakyReLU)} | {
+    AlphaStep, OnlyPositions, LeakyReLU, Away, TwoDicts, OwnRate, StateInATuple)} | {
     function.__name__: function for function in (
         in_a_global, in_a_closure, layer_in_a_closure, all_in_one_beside_a_cache, tuple_of_arrays,
-        list_of_floats)} | {
+        list_of_floats, pullback, residual_first, caches_of_steps, two_lists,
+        writes_upstream, starred, tuples_of_one)} | {
+    "derivative of x": lambda rng, k: ((np.tanh, lambda x: k / np.cosh(x) ** 2), (normal(rng),)),
+    "derivative of y": lambda rng, k: ((np.tanh, lambda y: k - k * y**2), (normal(rng),))} | {
     f"{g} of {w}": named(w, g) for w, g in NAMES} | {
     f"cache called {name}": cache_called(name) for name in ("diff", "delta", "dx", "dcache")} | {
     "PredTrue": lambda rng, k: (PredTrue(rng, k), (normal(rng), normal(rng)))}
