@@ -472,10 +472,8 @@ def tuples_of_one(rng, k):
 
 
 def pullback(rng, k):
-    def layer(x, w):
-        return x @ w, lambda d: (d @ w.T, k * x.T @ d)
-
-    return layer, (normal(rng), rng.standard_normal((4, 2)))
+    return lambda x, w: (x @ w, lambda d: (d @ w.T, k * x.T @ d)), (
+        normal(rng), rng.standard_normal((4, 2)))
 
 
 def residual_first(rng, k):
