@@ -209,20 +209,27 @@ def test_axes_that_do_not_fit_are_refused_with_their_shapes(call, error, message
     refuses(w, call, error, message)
 
 
+# what a layer calls its last axis, where that is not d_model
+WIDTH = dict.fromkeys(["Linear", "PositionwiseFeedForward", "Convolution1D", "RNN", "GRU"], "d_in")
+WIDTH["RotaryPositions"] = "d_k"
+
+
 @pytest.mark.parametrize("name", [
     "Linear", "MultiHeadAttention", "PositionwiseFeedForward", "LayerNorm", "AddNorm",
     "OutputProjection", "SinusoidalPositionalEncoding", "LearnedPositionalEncoding",
     "EncoderLayer", "DecoderLayer", "PreNormEncoderLayer", "PreNormDecoderLayer", "RMSNorm",
     "SwiGLU", "Convolution1D", "RNN", "GRU", "RotaryPositions", "WindowAttention",
+    "FeedForward", "GroupedQueryAttention", "BatchNorm", "SegmentEmbedding",
 ])
 def test_another_last_axis_is_refused(name):
     layer, inputs, options = draw(name, np.random.default_rng(0))
     w = small_world(layer, inputs, options)
+    width = WIDTH.get(name, "d_model")
     for i, x in enumerate(inputs):
         if x.dtype.kind == "f":
             wrong = [*inputs[:i], np.concatenate([x, x], axis=-1), *inputs[i + 1 :]]
             refuses(w, lambda w, a=wrong: layer.forward(*a, **w.options), ValueError,
-                    r"must have (d_\w+=\d+ on its last axis|one shape), got")
+                    rf"must have ({width}=\d+ on its last axis|one shape), got")
 
 
 @pytest.mark.parametrize("name", [
