@@ -1,9 +1,9 @@
 """Adapters give a layer of other code the `forward` and `backward` of this package.
 
 Public code writes layers in many ways: as two functions, with the input kept in `self`, with
-gradients in `dW` or in a dict, with a learning rate in `backward`. Each call works on a new copy
-of the layer, so nothing is left over from the last call. Arrays of a class, a closure or a global
-are not copied. They are written in place for the call, and then get their old values back.
+gradients in `dW` or in a dict, with a learning rate in `backward`, in PyTorch. Each call works on a
+new copy of the layer, so nothing is left over from the last call. Arrays of a class, a closure or a
+global are not copied. They are written in place for the call, and then get their old values back.
 
 An array is a parameter if backward leaves a gradient for it under one of the usual names. WAYS are
 the ways to call a backward. The check takes the way under which the gradients are right.
@@ -37,6 +37,7 @@ from .finding import (
     read_outside,
     upstream,
 )
+from .pytorch import is_of_torch, of_torch
 
 RATES = {"lr", "learning_rate", "eta", "rate", "step_size", "alpha"}  # names of a rate in backward
 OUTPUTS = ("output", "out", "y")  # names of the result, if forward returns nothing
@@ -72,11 +73,13 @@ class Layer:
     parameters: dict | None = None
     gradients: dict | Callable = field(default_factory=dict)
     title: str = ""
+    names: Any = None
 
     def __post_init__(self) -> None:
         owner = getattr(self.forward, "__self__", self.forward)
         self.title = self.title or getattr(owner, "__name__", type(owner).__name__)
-        self.names = arguments(self.forward, with_defaults=True)
+        if self.names is None:
+            self.names = arguments(self.forward, with_defaults=True)
         self.starred = callable(self.backward) and (                   # backward(*grads)
             str(inspect.signature(self.backward)).startswith("(*"))
 
@@ -126,6 +129,8 @@ def adapted(layer: Any, *inputs: Any, **options: Any) -> list:
 
 def parts_of(layer: Any) -> Layer | None:
     """Return forward and backward of a layer, or None if it has the form of this package."""
+    if is_of_torch(layer):
+        return Layer(**of_torch(layer))
     if isinstance(layer, Layer):
         return layer
     if isinstance(layer, Module) or hasattr(layer, "named_parameters"):

@@ -136,11 +136,12 @@ def gradient_paths(path: tuple, arrays: dict, wrote: set) -> list[tuple]:
 
 def alike(one: tuple, other: tuple) -> bool:
     """Tell whether the last words of two paths may be an array and its gradient."""
-    words = []
+    words, numbers = [], []
     for path in (one, other):
         names = [str(part) for part in path if part not in VALUES and not isinstance(part, int)]
         words += re.findall(r"[a-zA-Z]\w*", str(names[-1:]))[-1:]
-    return len(words) == 2 and (is_gradient(*words) or len(
+        numbers.append(re.findall(r"\b\d+\b", str(names[-1:])))        # of 0.bias and 1.bias
+    return len(words) == 2 and numbers[0] == numbers[1] and (is_gradient(*words) or len(
         {SHORT.get(word, word) for word in map(str.lower, words)}) == 1)
 
 

@@ -439,7 +439,7 @@ def test_a_gradient_under_a_mistyped_key_is_told(rng):
         "params.W": "has no gradient, though the output depends on it; backward wrote grads.V, and"
                     " as_layer(gradients=) says what the gradient is",
         "gradient V": "goes with no array"}
-    assert not report                                                  # what is there was not read
+    assert report                                                      # and what was not, is told
 
 
 def test_a_loss_of_each_sample_and_too_many_gradients_are_told_what_to_do(rng):
