@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .checking.changes import Formula
+from .checking.edits import Formula
 
 STAYS = "A length of 1 is a length like all others: its axis stays where it is."
 

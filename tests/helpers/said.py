@@ -13,7 +13,7 @@ import numpy as np
 
 from aiayn_course import exercises
 from aiayn_course.exercises import EXERCISES, language
-from aiayn_course.exercises.checking import changes, comparing, errors, questions
+from aiayn_course.exercises.checking import comparing, errors, kinds, questions
 from aiayn_course.exercises.checking.function_check import FunctionCheck
 from aiayn_course.exercises.checking.layer_check import PARTS, SIZES
 from aiayn_course.exercises.exercise import SUBJECTS
@@ -27,7 +27,7 @@ OTHERS = (  # that no rule below finds
     "ok", "WRONG", "not looked at", "output", "loss", "gradient of the logits", "True and False",
     "integers", "real numbers", "factor", "not readable", "memory", "missing", "exits", "too slow",
     "error", "stops", "values after each step", "gradients after each step",
-    changes.IS_FIXED, *comparing.COUNTED.values(),
+    *comparing.COUNTED.values(),
     *(text for what, _, why in SIZES for text in (what, why)),
     *(text for what, _, why in PARTS for text in (what, why)), comparing.NEARLY,
 )
@@ -49,26 +49,22 @@ def in_source():
             if isinstance(node, ast.Call):
                 yield from of_a_call(node, module)
             if isinstance(node, ast.Tuple):
-                yield from of_a_tuple(node, path.stem)
+                yield from of_a_tuple(node)
 
 
 def of_a_call(node, module):
-    """What `say` is given, and the name of a mistake that an error or a change is given."""
+    """What `say` is given, and the name of a mistake that an error is given."""
     function = ast.unparse(node.func)
     if function in ("say", "say_name"):
         yield from strings(node.args[0], module)
     if function in ("Stop", "Refused"):
         yield from strings(node.args[0], module)
-    if function == "Change":
-        yield from strings(node.args[1], module)
 
 
-def of_a_tuple(node, name):
-    """Names of mistakes: in a tuple with what is said of them, or with a cost and code."""
-    said = any(isinstance(n, ast.Call) and ast.unparse(n.func) == "say" for n in node.elts)
-    ranked = name == "operators" and len(node.elts) > 1 and strings(node.elts[1])
-    if said or (ranked and not strings(node.elts[0])):
-        yield from (text for n in node.elts[: 3 if said else 2] for text in strings(n))
+def of_a_tuple(node):
+    """Names of mistakes, in a tuple with what is said of them."""
+    if any(isinstance(n, ast.Call) and ast.unparse(n.func) == "say" for n in node.elts):
+        yield from (text for n in node.elts[:3] for text in strings(n))
 
 
 def strings(node, module=None):
@@ -86,10 +82,10 @@ def of_the_errors():
         yield from (diagnosis, sentence)
     yield from (words for _, words in (*errors.BEGINS, *errors.ASKED))
     yield from (*questions.ASKED, *questions.SEEN.values())
-    for key, both in questions.GENERAL.items():
-        yield from (key, *both)
+    for kind in kinds.KINDS:
+        yield from (kind.key, kind.question, kind.sentence)
     yield from (*errors.MASK_INDEX, errors.WHICH, errors.WHOSE)
-    yield from (questions.FIXED, questions.HAND, questions.SHAPES)
+    yield from (questions.HAND, questions.SHAPES)
 
 
 def of_the_exercises():

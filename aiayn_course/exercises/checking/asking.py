@@ -1,6 +1,6 @@
 """What a report says before it gives an answer: where it shows, what was measured, and a question.
 
-The mistake is known as a change of the right formula, and its effect as numbers. The question is
+The mistake is known as an edit of the right formula, and its effect as numbers. The question is
 made from both, in the names and lines of the student's code where `tracing` finds them. It names
 neither the cause nor the right code: a student asks for these by `hint=1` and `hint=2`.
 """
@@ -14,13 +14,13 @@ import numpy as np
 
 from aiayn_np.text.columns import width
 
-from ..language import say, say_name, tidy
+from ..language import say, tidy
 from .comparing import same
-from .diagnosis import has, observed
 from .example import Example
+from .explaining import has, observed
 from .measuring import measured
-from .operands import calls_in, tree_of, words_of
-from .questions import HAND, SEEN, general, question_of
+from .operands import tree_of
+from .questions import HAND, SEEN, question_of
 from .report import WIDTH, kinds_in, listed
 from .tracing import Watch
 from .turning import turned
@@ -30,7 +30,6 @@ NO_CODE = "Here no piece of your code can be set beside the right one: hint=3 gi
 NO_CAUSE = "No single cause is known. Compare each of your steps with the derivation: hint=3."
 ALL_SAID = "What is wrong stands in the report. hint=3 gives the derivation."
 LONG = 80  # columns of a line that is quoted
-UNREAL = "condition ignored", "computed and not added"  # what nobody writes as the change does it
 
 
 def told(subject, checking, stop):
@@ -104,23 +103,21 @@ class Named(ast.NodeTransformer):
 class Story:
     """Everything that a report tells of wrong numbers.
 
-    change : what gives the student's numbers, or None
+    edit : what gives the student's numbers, or None
     spot : the first value of the student's code that is wrong, or None
     mine : {name in the formula: name in the student's code}
-    words : all names and attributes in the student's files
     trial, got, want : the smallest case that shows the mistake, the student's array, the right one
     """
 
     def __init__(self, checking, finding, diagnosis):
         self.finding, self.diagnosis = finding, diagnosis
-        self.words = words_of(checking.student)
-        self.change = finding.explanation and finding.explanation.change
-        self.watch = Watch(checking, finding.stage, finding.trials, finding.wrong, self.change)
+        self.edit = finding.explanation and finding.explanation.edit
+        self.watch = Watch(checking, finding.stage, finding.trials, finding.wrong, self.edit)
         pairs = {name: [observed(t, name) for t in self.watch.trials if has(t, name)]
                  for name in finding.wrong}
         self.spot = self.watch.spot({name: some for name, some in pairs.items()
                                      if len(some) == len(self.watch.trials)})
-        self.mine = self.watch.names() if self.change else {}
+        self.mine = self.watch.names() if self.edit else {}
         if self.spot:
             self.trial = next(t for t in finding.trials if t.case is self.spot.case)
             self.got, self.want = self.spot.got, self.spot.want
@@ -143,7 +140,7 @@ class Story:
         spot, seen = self.spot, self.finding.seen
         if not spot or not spot.sure or (seen and seen[0] in ("nan", "inf")):
             return ""                                                  # what is seen names a line
-        if not (spot.right or self.change):
+        if not (spot.right or self.edit):
             return ""
         right = spot.right and say("{name} in line {line} is right", name=f"`{spot.right[2]}`",
                                    line=spot.right[1])
@@ -183,37 +180,35 @@ class Story:
             return say(SEEN["no gradient" if into else seen[0]])
         if not explanation:
             return say(SEEN.get(self.diagnosis, HAND))
-        return say(question_of(self.change))
+        return say(question_of(self.edit))
 
     def cause(self):
         """Return the sentences that name the cause."""
-        if self.change is None:
+        edit = self.edit
+        if edit is None:
             rest = "" if self.diagnosis == "wrong" else FIRST.sub("", self.finding.why, count=1)
             return rest.strip() or ("" if self.diagnosis == "zero" else self.last_right())
-        change = self.change
-        if change.known:
-            return say(change.known)
-        known = self.words.union(*(calls_in(before) for before, _ in change.pieces))
-        codes = [f"`{self.in_his_names(after)}`" for _, after in change.pieces
-                 if after != "pass" and change.key not in UNREAL and calls_in(after) <= known]
-        name = say_name(change.key)
-        is_option = change.key.endswith("not passed on")
-        piece = change.named if is_option else self.in_his_names(change.named)
-        if is_option and self.passes(change):
+        if edit.known:
+            return say(edit.known)
+        codes = [f"`{self.in_his_names(after)}`" for _, after in edit.pieces
+                 if after != "pass" and not edit.kind.is_device]
+        is_option = edit.key.endswith("not passed on")
+        piece = edit.piece if is_option else self.in_his_names(edit.piece)
+        if is_option and self.passes(edit):
             return say("{option} is passed on, and what is in it has no effect. The mistake stands"
                        " where it is made: look at the arguments there.", option=f"`{piece}`")
-        said = say(general(change.key)[1], piece=f"`{piece}`")
+        said = say(edit.kind.sentence, piece=f"`{piece}`")
         return say("{key}: your numbers are those of {codes}." if codes else "{key}.",
-                   key=said or name[0].upper() + name[1:], codes=listed(codes, 2) if codes else "")
+                   key=said, codes=listed(codes, 2) if codes else "")
 
-    def passes(self, change):
-        """Tell whether the student's code passes on the option that a change leaves out."""
+    def passes(self, edit):
+        """Tell whether the student's code passes on the option that an edit leaves out."""
         def given(trees):
             return {ast.unparse(node.func).removesuffix(".forward") for tree in trees
                     for node in ast.walk(tree) if isinstance(node, ast.Call)
-                    and change.named in [option.arg for option in node.keywords]}
+                    and edit.piece in [option.arg for option in node.keywords]}
 
-        right = given(ast.parse(before) for before, _ in change.pieces)
+        right = given(ast.parse(before) for before, _ in edit.pieces)
         return right <= given(map(tree_of, {key[0] for key in self.watch.students[0]}))
 
     def last_right(self):
@@ -229,14 +224,14 @@ class Story:
 
     def code(self):
         """Return a sentence with the wrong code and the right one, in the student's names."""
-        if self.change is None:
+        if self.edit is None:
             return ""
         sure = self.spot and not self.spot.doubt
         line = say(" in line {number}", number=self.spot.key[1]) if sure else ""
         shown = [say("`{before}` left out" if after == "pass" else
                      "`{after}` where `{before}` is right",
                      before=self.in_his_names(before), after=self.in_his_names(after))
-                 for before, after in self.change.pieces]
+                 for before, after in self.edit.pieces]
         return say("Your numbers{line} are those of {codes}.", line=line, codes=listed(shown, 2))
 
     def in_his_names(self, code):

@@ -7,8 +7,8 @@ import numpy as np
 from ..language import say, say_name
 from .calling import Stop, call, copied, must_be_unchanged
 from .comparing import guess, is_numbers, look, row_of, same
-from .diagnosis import Finding, compared, explain, of_a_shape, reason, telling
-from .operands import words_of
+from .explaining import Finding, compared, explain, of_a_shape, reason, telling
+from .operands import Code
 from .report import Row
 from .trial import NOTHING, check_shape
 
@@ -50,7 +50,7 @@ class FunctionCheck:
         except Stop as stop:
             self.must_repeat(trials[0])
             self.finding = of_a_shape(stop, self.formula, "function", trials, self.rows,
-                                      words_of(self.student))
+                                      Code(self.student))
             raise stop.explained(self.finding) from stop
         self.compare(trials)
 
@@ -60,7 +60,7 @@ class FunctionCheck:
         self.rows = {name: row_of(name, pairs[name]) for name in self.rows}
         if wrong := [name for name in self.rows if not self.rows[name].ok]:
             self.must_repeat(trials[0])
-            explanation = explain(self.formula, "function", trials, wrong, words_of(self.student))
+            explanation = explain(self.formula, "function", trials, wrong, Code(self.student))
             seen = pairs[wrong[0]]
             plain = look(seen)
             key, why = reason(plain, explanation) or guess(seen, seen)

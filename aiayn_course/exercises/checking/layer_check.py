@@ -15,7 +15,9 @@ from ..exercise import STAYS, SUBJECTS
 from ..language import say, say_name
 from .calling import OWN_ARRAY, Stop, call, copied, line_of
 from .comparing import guess, is_numbers, look, row_of, same, some_slices
-from .diagnosis import (
+from .errors import in_words
+from .example import short
+from .explaining import (
     Finding,
     compared,
     explain,
@@ -24,9 +26,7 @@ from .diagnosis import (
     reason,
     telling,
 )
-from .errors import in_words
-from .example import short
-from .operands import words_of
+from .operands import Code
 from .report import Row, listed
 from .tracing import first_double
 from .trial import MUST_ADD, Trial, as_list, check_shape
@@ -109,7 +109,7 @@ class LayerCheck:
                 raise
             formula = self.subject.formulas["forward"]
             self.finding = of_a_shape(stop, formula, "forward", trials, ["output"],
-                                      words_of(self.student))
+                                      self.code("forward"))
             raise stop.explained(self.finding) from stop
 
     @contextlib.contextmanager
@@ -153,7 +153,7 @@ class LayerCheck:
             advice = say(case.why) if case.special and case.why and case.scale == 1 else ""
             told = plain[1], self.began(trials, stage), advice
             plain = plain[0], " ".join(filter(None, told))
-        explanation = explain(formula, stage, trials, wrong, words_of(self.student))
+        explanation = explain(formula, stage, trials, wrong, self.code(stage))
         if not explanation and plain and plain[0] == "zero" and wrong[0].count(".") > 1:
             part = wrong[0].rsplit(".", 2)[0]
             plain = "zero", say("{zero} {part}.backward adds to it: is it called?",
@@ -184,6 +184,12 @@ class LayerCheck:
             cause = say("A layer keeps the Parameter, not its array: astype, for one, gives it"
                         " another. Read its .value and .grad in forward and backward.")
             raise Stop("array kept", f"{where} {cause}", wrong, where=where, cause=cause)
+
+    def code(self, stage):
+        """Return the Code in which a mistake of a stage may stand."""
+        others = "__init__", "backward" if stage == "forward" else "forward"
+        is_whole = stage == "backward" and self.subject.formulas[stage].by_itself
+        return Code(self.student, others[:1] if is_whole else others, others)
 
     def wrong_part(self, stage, trial, wrong):
         """Return the name of a student's layer inside this one that alone is wrong, or None."""

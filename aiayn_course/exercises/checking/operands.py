@@ -1,6 +1,8 @@
 """Say what stands in the part of a student's line that raised an error: names and shapes."""
 
 import ast
+import collections
+import contextlib
 import inspect
 import linecache
 import math
@@ -17,6 +19,10 @@ from ..language import say
 METHODS = {"sum", "mean", "max", "min", "any", "all", "argmax", "argmin", "std", "var", "cumsum",
            "reshape", "swapaxes", "transpose", "ravel", "squeeze", "astype", "copy", "dot", "item"}
 CHANGING = {"put", "place", "copyto", "save", "savez", "load", "putmask", "fill_diagonal"}
+KNOWN = "np.e", "np.pi", "math.e", "math.pi"
+LIMITS = [float(limit) for kind in (np.float16, np.float32, np.float64)
+          for limit in (np.finfo(kind).min, np.finfo(kind).max, np.finfo(kind).eps)]
+NAMED = {"exp": (math.e,), "finfo": LIMITS}  # numbers that a call stands for
 PURE = (ast.Name, ast.Attribute, ast.Subscript, ast.Slice, ast.Constant, ast.Tuple, ast.List,
         ast.UnaryOp, ast.BinOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.operator, ast.unaryop,
         ast.cmpop, ast.boolop, ast.expr_context, ast.keyword, ast.Starred)
@@ -155,19 +161,71 @@ def tree_of(filename):
         return ast.Module([], [])
 
 
-def calls_in(code):
-    """Return the names of all functions and methods that a piece of code calls."""
-    return {ast.unparse(node.func).rpartition(".")[2] for node in ast.walk(ast.parse(code))
-            if isinstance(node, ast.Call)}
+class Code:
+    """What stands in the files of a student's class or function, without some of its methods.
+
+    tokens : functions that are called, transposes, signs such as `//`, each with its count
+    numbers : all numbers that are written
+    conditions : all comparisons, also without `others`, which are methods too
+    """
+
+    def __init__(self, student, without=(), others=()):
+        inside = getattr(student, "func", student)
+        functions = filter(inspect.isfunction, [inside, *vars(inside).values()])
+        trees = [tree_of(file) for file in {f.__code__.co_filename for f in functions}]
+        nodes = [node for tree in trees for node in nodes_of(tree, without)]
+        self.tokens = tokens_in(nodes)
+        named = [number for name, some in NAMED.items() for number in some if name in self.tokens]
+        found = [0, *numbers_in(nodes), *named]                        # 0 may be a default
+        self.numbers = [*dict.fromkeys([*found, *(-n for n in found if abs(n) > 1000)])]
+        self.conditions = {ast.unparse(node) for tree in trees for node in nodes_of(tree, others)
+                           if isinstance(node, ast.Compare)}
 
 
-def words_of(student):
-    """Return all names and attributes in the files of a student's class or function."""
-    inside = getattr(student, "func", student)
-    functions = filter(inspect.isfunction, [inside, *vars(inside).values()])
-    files = {function.__code__.co_filename for function in functions}
-    return {getattr(node, "id", getattr(node, "attr", "")) for file in files
-            for node in ast.walk(tree_of(file))}
+def nodes_of(tree, without=()):
+    """Yield the nodes of a syntax tree, without the functions of some names."""
+    if getattr(tree, "name", "") not in without or not isinstance(tree, ast.FunctionDef):
+        yield tree
+        for child in ast.iter_child_nodes(tree):
+            yield from nodes_of(child, without)
+
+
+def numbers_in(nodes):
+    """Return all numbers that are written in syntax trees, such as 1e-9, -1e9 and 10 ** -6."""
+    found = {}
+    for node in nodes:
+        is_sign = isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant)
+        is_power = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow)
+        is_known = isinstance(node, ast.Attribute) and ast.unparse(node) in KNOWN
+        if isinstance(node, ast.Constant) or is_sign or is_power or is_known:
+            with contextlib.suppress(Exception):
+                value = eval(ast.unparse(node), dict(np=np, math=math))
+                if type(value) in (int, float) and abs(value) < 1e308:
+                    found[value] = True
+    return list(found)
+
+
+def numbers_of(code):
+    """Return all numbers that are written in a piece of code."""
+    return numbers_in(ast.walk(ast.parse(code)))
+
+
+def tokens_of(tree):
+    """Count what can be seen in a syntax tree: see `tokens_in`."""
+    return tokens_in(ast.walk(tree))
+
+
+def tokens_in(nodes):
+    """Count what can be seen in code: functions that are called, transposes, some signs."""
+    found = collections.Counter[str]()
+    for node in nodes:
+        if isinstance(node, ast.Call):
+            found[ast.unparse(node.func).removesuffix(".forward").rpartition(".")[2]] += 1
+        elif isinstance(node, ast.Attribute) and node.attr in ("T", "mT"):
+            found[node.attr] += 1
+        elif isinstance(node, (ast.FloorDiv, ast.Mod, ast.Compare)):
+            found[type(node).__name__] += 1
+    return found
 
 
 def statement_at(filename, line):

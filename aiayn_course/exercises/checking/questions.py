@@ -1,101 +1,14 @@
-"""Questions that lead to a mistake and do not name it, and sentences that name it.
+"""Questions that lead to a mistake and do not name it.
 
-A known mistake has a question and a sentence of its own. For a general change GENERAL has both, and
-for what is seen at once SEEN has a question.
+A known mistake has a question of its own, and so has what is seen at once. The questions on general
+mistakes stand in `kinds`.
 """
 
-import re
+from .kinds import KINDS
 
 HAND = "Compute one of these numbers by hand: where do you get something else?"
 LENGTH = "What decides how long axis {axis} is: where does it get another length?"
 SHAPES = "Lay both shapes beside each other: which axis is missing, left over or in another place?"
-TERM = "Which term of the formula is not there?"
-FACTOR = "Which factor of the formula is not there?"
-POWER = "Which power of the formula is not there?"
-CONDITION = "Which condition of the formula is not there?"
-STEP = "Which step of the formula is not there?"
-MORE = "What is there that the formula does not have?"
-AXIS = "Which axis does the formula name here, and which one does your code?"
-NUMBER, SIGN = "Which number does the formula have here?", "Which sign does the formula have here?"
-DIVIDED = "Does the formula multiply here, or divide?"
-OPPOSITE = "Where must the values be positive, or True, and where are yours?"
-ARRAY = "Which array does the formula have at this place?"
-FUNCTION = "Which function does the formula have here?"
-MOVED = "Follow one number: where does it stand before, and where after?"
-ORDER = "What is computed first, and what must be?"
-COMPARED = "What must come out where both sides are equal, and where one is larger?"
-GENERAL = {  # key of a change, see `operators`: its question, and the sentence that names it
-    "term left out": (TERM, "It is as if the term {piece} were missing"),
-    "terms left out": (TERM, "It is as if terms were missing"),
-    "term twice": (MORE, "It is as if the term {piece} came in twice"),
-    "term outside of the function": (
-        ORDER, "It is as if {piece} stood outside of the function, and not in it"),
-    "sign": (SIGN, "It is as if the sign of {piece} were the other"),
-    "difference turned": (SIGN, "It is as if the difference were the other way round"),
-    "product instead of sum": (MORE, "It is as if a product stood in place of a sum"),
-    "factor left out": (FACTOR, "It is as if the factor {piece} were missing"),
-    "divided": (DIVIDED, "It is as if a division by {piece} stood here, and no product"),
-    "multiplied": (DIVIDED, "It is as if a product with {piece} stood here, and no division"),
-    "factor twice": (MORE, "It is as if the factor {piece} came in twice"),
-    "factor": (MORE, "It is as if there were one factor more, {piece}"),
-    "factor outside of the sum": (ORDER, "It is as if {piece} stood outside of the sum"),
-    "whole-number division": (
-        "What is 5 / 2, and what is 5 // 2?", "It is as if `//` divided, to whole numbers"),
-    "fraction turned": (DIVIDED, "It is as if the fraction were upside down"),
-    "power left out": (POWER, "It is as if the power {piece} were missing"),
-    "absolute value": (POWER, "It is as if the absolute value stood in place of the power"),
-    "condition left out": (CONDITION, "It is as if the condition {piece} were not there"),
-    "condition ignored": (CONDITION, "It is as if the condition {piece} had no effect"),
-    "another comparison": (COMPARED, "It is as if another comparison stood here"),
-    "replaced by ones": (STEP, "It is as if {piece} were 1 everywhere"),
-    "replaced by zeros": (STEP, "It is as if {piece} were 0 everywhere"),
-    "off by one": (NUMBER, "It is as if {piece} were one larger or one smaller"),
-    "the opposite": (OPPOSITE, "It is as if {piece} were turned into its opposite"),
-    "cut to whole numbers": (STEP, "It is as if {piece} were cut to whole numbers"),
-    "reverse order": (MOVED, "It is as if {piece} stood in reverse order"),
-    "a function too many": (MORE, "It is as if {piece} were applied, too"),
-    "applied twice": (MORE, "It is as if {piece} were applied twice"),
-    "something added": (MORE, "It is as if {piece} were added, too"),
-    "float32": ("Which line makes an array of its own, and of which type?", "It is as if numbers"
-                " were rounded to float32 on the way"),
-    "another size": ("Of which axis is the length that must stand here?", "It is as if the length"
-                     " of another axis stood here"),
-    "another index": ("Which entries must be picked here?", "It is as if another entry were"
-                      " picked"),
-    "axes not inserted": ("How many axes must the array have, and which of them have length 1?",
-                          "It is as if no axis were inserted (None in an index puts in one of"
-                          " length 1)"),
-    "index left out": ("Which entries must be picked here?", "It is as if nothing were picked"),
-    "line left out": ("Which line is not there, or comes too late?", "It is as if {piece} were left"
-                      " out, or came too late"),
-    "another array": (ARRAY, "It is as if {piece} stood in place of another array"),
-    "another gradient": (
-        "The gradient of whose output must arrive here?", "It is as if {piece} arrived where the"
-        " gradient of this part's own output belongs"),
-    "another part": (
-        "Which part of the layer does the formula have here?", "It is as if {piece} stood in place"
-        " of another part"),
-    "another number": (NUMBER, "It is as if the number {piece} stood here"),
-    "results in another order": (
-        "In which order are they returned?", "It is as if results came in another order"),
-    "order of the arguments": (ARRAY, "It is as if the arguments came in another order"),
-    "exchanged": (ARRAY, "It is as if two things were exchanged"),
-    "reshape instead": (MOVED, "It is as if a reshape stood here"),
-    "reshape for a transpose": (
-        MOVED, "A reshape keeps the order of the numbers. It cannot exchange axes"),
-    "all axes reversed": (MOVED, "It is as if all axes were reversed, as .T does it, and not the"
-                          " last two, as .mT does it"),
-    "wrong axis": (AXIS, "It is as if axis {piece} stood here"),
-    "brackets": (ORDER, "It is as if brackets stood elsewhere"),
-    "computed and not added": (STEP, "It is as if {piece} were computed and not added"),
-    "sqrt left out": ("What does the formula divide by a root, and how often?",
-                      "It is as if `sqrt` were left out, or divided by twice"),
-    "{function} left out": (STEP, "It is as if {piece} were left out"),
-    "{other} instead of {function}": (FUNCTION, "It is as if {piece} stood here"),
-    "{option} not passed on": (
-        "Which call must get an option, and what does yours get?", "It is as if {piece} were not"
-        " passed on, or had no effect"),
-}
 LINE = "What comes into this line, and what can it not take?"
 SEEN = {  # the diagnosis of what is seen at once
     "zero": "Which line adds to the gradient, and is that line reached?",
@@ -110,7 +23,6 @@ SEEN = {  # the diagnosis of what is seen at once
     "some entries": "What is special about them?",
     "nan": LINE, "inf": LINE,
 }
-FIXED = "Which number here must follow an argument?"
 ASKED = {  # question: the known mistakes that it leads to; "x in backward" is asked as "x"
     # softmax, masks, attention
     "Which numbers belong together here, those of a row or of a column?": ("wrong axis",),
@@ -122,6 +34,8 @@ ASKED = {  # question: the known mistakes that it leads to; "x in backward" is a
     "When is the sum 0, and what does your number do to all other rows?": (
         "number in the denominator",),
     "Weights lie between 0 and 1, and a row adds up to 1: do yours?": ("sigmoid", "logarithm"),
+    "What does a row of weights add up to, and what does one of these?": (
+        "exponentials instead of weights",),
     "Raise one score: what happens to the other weights of its row?": (
         "sum forgotten", "sum forgotten in softmax"),
     "What does softmax make of such a row?": ("large number instead of -inf",),
@@ -243,17 +157,8 @@ ASKED = {  # question: the known mistakes that it leads to; "x in backward" is a
 OF_KEY = {key: question for question, keys in ASKED.items() for key in keys}
 
 
-def question_of(change):
-    """Return the question for a change."""
-    key = change.key
-    if key.endswith("is fixed"):
-        return FIXED
-    own = OF_KEY.get(key) or OF_KEY.get(key.removesuffix(" in backward")) if change.known else None
-    return own or general(key)[0]
-
-
-def general(key):
-    """Return (question, sentence) for a general change; a pattern may have made its key."""
-    return GENERAL.get(key) or next((both for pattern, both in GENERAL.items() if "{" in pattern
-                                     and re.fullmatch(re.sub(r"{\w+}", r"[\\w.]+", pattern), key)),
-                                    (HAND, ""))
+def question_of(edit):
+    """Return the question for an edit."""
+    own = OF_KEY.get(edit.key) or OF_KEY.get(edit.key.removesuffix(" in backward"))
+    kind = edit.kind or next((kind for kind in KINDS if kind.key == edit.key), None)
+    return (edit.known and own) or (kind.question if kind else HAND)

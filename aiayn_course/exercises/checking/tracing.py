@@ -7,6 +7,7 @@ of the student that holds the same values in every case is the same thing, whate
 
 import ast
 import contextlib
+import copy
 import functools
 import itertools
 import linecache
@@ -19,16 +20,15 @@ import numpy as np
 
 from ..exercise import SUBJECTS
 from .calling import NOT_STUDENTS, Stop
-from .changes import Kept
 from .comparing import is_numbers, same
-from .diagnosis import is_wrong, predict
+from .explaining import is_wrong, predict
 from .operands import statement_at, tree_of
 
 Key = tuple[str, int, str]  # file, line, name; "" is what a function returns
 ARGUMENT = 0  # the line of what a function is given
 CALLED = "__init__", "forward", "backward", "step"
 MOST = 3000  # values that are kept of one run
-OTHERS = (*NOT_STUDENTS, "<changes>", str(Path(contextlib.__file__).parent))
+OTHERS = (*NOT_STUDENTS, "<edit>", str(Path(contextlib.__file__).parent))
 
 
 class Spot(NamedTuple):
@@ -163,6 +163,37 @@ class Call:
         self.tracer.keep(self.frame.f_code.co_filename, self.line, name, value)
 
 
+class Kept(ast.NodeTransformer):
+    """The right formula, which keeps every array on its way, also one that has no name.
+
+    values : {number of a piece of code: its values, in the order of the runs}
+    """
+
+    def __init__(self, formula):
+        self.values, self.by_itself = dict[int, list](), formula.by_itself
+        names = {**vars(sys.modules[formula.function.__module__]), "_keep": self.keep}
+        tree = self.visit(copy.deepcopy(formula.tree))
+        exec(compile(ast.fix_missing_locations(tree), "<edit>", "exec"), names)
+        self.function = names[formula.function.__name__]
+
+    def __call__(self, *args, **options):
+        return self.function(*args, **options)
+
+    def generic_visit(self, node):
+        super().generic_visit(node)
+        if not isinstance(node, (ast.BinOp, ast.Call, ast.Compare)):
+            return node
+        number = len(self.values)
+        self.values[number] = []
+        return ast.Call(ast.Name("_keep", ast.Load()), [ast.Constant(number), node], [])
+
+    def keep(self, number, value):
+        """Keep a copy of a value, and return the value."""
+        if isinstance(value, (np.ndarray, float)):
+            self.values[number].append(np.array(value))
+        return value
+
+
 def home_of(file, line):
     """Return the name of the class or function at the top of a file that holds a line, or None."""
     return next((node.name for node in tree_of(file).body
@@ -219,7 +250,7 @@ class Watch:
 
     def formulas(self, formula, trial):
         """Return {(name, n): [values]} of the formula in one trial, n for its nth line."""
-        found = values_of(lambda: predict(formula, self.stage, trial), "<changes>".__eq__)
+        found = values_of(lambda: predict(formula, self.stage, trial), "<edit>".__eq__)
         lines: dict[str, int] = {}
         values = {}
         for (_, _, name), some in found.items():

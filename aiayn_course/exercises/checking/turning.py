@@ -6,7 +6,7 @@ import numpy as np
 
 from ..language import say
 from .comparing import same
-from .diagnosis import predict
+from .explaining import predict
 from .tracing import values_of
 
 REVERSED = re.compile(r"\.T$|\.transpose\(\)$|^np\.transpose\([^,]*\)$")
@@ -55,5 +55,5 @@ def values_on_the_way(checking):
     if checking.stage == "function":
         return []
     formula, trial = checking.subject.formulas[checking.stage], checking.trial
-    found = values_of(lambda: predict(formula, checking.stage, trial), "<changes>".__eq__)
+    found = values_of(lambda: predict(formula, checking.stage, trial), "<edit>".__eq__)
     return [*(x for some in found.values() for x in some), trial.want, *trial.expected.values()]

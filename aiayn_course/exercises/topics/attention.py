@@ -97,8 +97,8 @@ LARGE = ("large number instead of -inf", "Masked scores get a large negative num
     ((MASKED, WEIGHTS), ("scores", "softmax(scores) * (1 if allowed is None else allowed)"),
      "mask after softmax", "The weights are masked, not the scores, and what is left no longer sums"
      " to 1. Mask before the softmax, with -inf."),
-    (HIDDEN, "np.where(allowed, scores, free(-1e9))", *LARGE),
-    (HIDDEN, "scores + free(-1e9) * ~allowed", *LARGE),
+    (HIDDEN, "np.where(allowed, scores, number(-1e9))", *LARGE),
+    (HIDDEN, "scores + number(-1e9) * ~allowed", *LARGE),
     (SCORES, "Q @ K.mT / math.isqrt(Q.shape[-1])", "root cut off", "The root of d_k is cut to a"
      " whole number. It must stay as it is, 2.83 for d_k = 8."),
 )

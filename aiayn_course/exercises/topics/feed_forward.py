@@ -48,7 +48,7 @@ def cases_of_relu(rng):
     "forward",
     ("np.maximum(x, 0)", "np.abs(x)", "absolute value", "This is |x|. Negative numbers must become"
      " 0."),
-    ("np.maximum(x, 0)", "np.where(x > 0, x, free(0.01) * x)", "leaky", "Negative numbers keep a"
+    ("np.maximum(x, 0)", "np.where(x > 0, x, number(0.01) * x)", "leaky", "Negative numbers keep a"
      " small part of their value. The paper's max(0, x) makes them 0."),
 )
 def right_relu(self, x):

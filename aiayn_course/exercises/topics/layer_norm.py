@@ -83,7 +83,6 @@ INSIDE = "g - mean_g - n * mean_gn"
 
 @LAYER_NORM.right(
     "backward",
-    ("wrong axis", "The means are taken over the features: axis=-1, keepdims=True."),
     (INSIDE, "g", "mean terms missing", "Mean and variance are treated as constants. They depend on"
      " x: - mean(g) and - n mean(g n) are missing."),
     (INSIDE, "g - mean_g", "mean terms missing", "The road through the variance is missing:"

@@ -84,7 +84,7 @@ TARGETS = (  # q as students often write it
     ("wrong axis", "The softmax runs along the last axis, the classes."),
     (LOG_P, f"np.log({P})", "logarithm of 0", "log(softmax) is -inf or inexact where a probability"
      f" underflows. {LARGE}"),
-    (LOG_P, f"np.log({P} + free(1e-9))", "log(p + eps)", "A small number is added to p against"
+    (LOG_P, f"np.log({P} + number(1e-9))", "log(p + eps)", "A small number is added to p against"
      f" log(0), and changes the loss. {LARGE}"),
     *((Q, *wrong) for wrong in TARGETS),
     (MEAN, "losses.mean()", "mean over pads", "Padded positions count like real ones. They must be"

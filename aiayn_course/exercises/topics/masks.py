@@ -119,10 +119,10 @@ HIDDEN = "np.where(allowed, scores, -math.inf)"
 
 @MASK.right(
     "forward",
-    (HIDDEN, "np.where(allowed, scores, free(-1e9))", "large number instead of -inf", "Masked"
+    (HIDDEN, "np.where(allowed, scores, number(-1e9))", "large number instead of -inf", "Masked"
      " scores are a large negative number. It must be -inf: a query that may look nowhere would"
      " else look everywhere alike."),
-    (HIDDEN, "scores + free(-1e9) * ~allowed", "large number instead of -inf", "A large negative"
+    (HIDDEN, "scores + number(-1e9) * ~allowed", "large number instead of -inf", "A large negative"
      " number is added to masked scores. They must be -inf."),
     (HIDDEN, "np.where(allowed, scores, 0)", "mask with 0", "Masked scores are 0, and exp(0) = 1 is"
      " a weight like any other. They must be -inf."),

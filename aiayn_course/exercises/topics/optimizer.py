@@ -144,9 +144,9 @@ DECAY = "A weight decay is added. Adam has none: the parameter itself does not c
      " gradient comes into m_hat once more than into m, as Nesterov does it. m_hat is m, divided."),
     *(("p.grad", code, "gradient clipped", "Gradients are cut off, or scaled down to a norm. Adam"
        " takes every gradient as it is, large ones too.") for code in (
-          "np.clip(p.grad, -free(1.0), free(1.0))",
-          "(p.grad * min(1, free(1.0) / np.sqrt(sum((q.grad ** 2).sum() for q in"
-          " self.parameters))))", "(p.grad * min(1, free(1.0) / np.sqrt((p.grad ** 2).sum())))")),
+          "np.clip(p.grad, -number(1.0), number(1.0))",
+          "(p.grad * min(1, number(1.0) / np.sqrt(sum((q.grad ** 2).sum() for q in"
+          " self.parameters))))", "(p.grad * min(1, number(1.0) / np.sqrt((p.grad ** 2).sum())))")),
     (M_NEW, "self.beta_1 * (p.grad if self.t == 1 else m) + (1 - self.beta_1) * p.grad",
      "m begins as the gradient", "m is the gradient at first. m and v begin as zeros, each in an"
      " array of its own."),
@@ -179,8 +179,8 @@ DECAY = "A weight decay is added. Adam has none: the parameter itself does not c
     (M_ZEROS, SHARED, "means shared", EACH), (V_ZEROS, SHARED, "means shared", EACH),
     ((M_ZEROS, V_ZEROS), (SHARED, SHARED), "means shared", EACH),
     ("eps is fixed", "eps is a fixed number here. Use self.eps."),
-    ("p.grad", "(p.grad + free(0.01) * p.value)", "weight decay", DECAY),
-    (MOVE, f"({MOVE} + rate * free(0.01) * p.value)", "weight decay", DECAY),
+    ("p.grad", "(p.grad + number(0.01) * p.value)", "weight decay", DECAY),
+    (MOVE, f"({MOVE} + rate * number(0.01) * p.value)", "weight decay", DECAY),
 )
 class PlainAdam:
     def __init__(self, parameters, *, beta_1=0.9, beta_2=0.98, eps=1e-9):

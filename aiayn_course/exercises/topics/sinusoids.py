@@ -57,7 +57,7 @@ WAVES = "Even features must be sines and odd ones cosines."
         ("2 * k / d_model", "The exponent of feature k is 2k / d_model. Both features of pair i"
          " have 2i / d_model."),
     )),
-    ("10000", "free(1e3)", "wrong base", "The base must be 10 000."),
+    ("10000", "number(1e3)", "wrong base", "The base must be 10 000."),
     ((COS, SIN), (SIN, COS), "sine and cosine swapped", f"{WAVES} Here it is the other way round."),
     ("x + PE", "x + np.concatenate([PE[:, 0::2], PE[:, 1::2]], axis=1)",
      "sines and cosines in halves", "All sines stand first and all cosines after them. In the paper"

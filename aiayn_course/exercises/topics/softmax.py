@@ -69,7 +69,7 @@ LARGEST = "scores.max(axis=-1, keepdims=True)"
      " query and sums to 1."),
     ("scores - highest", "scores", "no maximum subtracted", "exp overflows above 709, and inf / inf"
      " is nan. Subtract the largest score of each row first; softmax does not change by that."),
-    ("scores - highest", "np.clip(scores, -free(700.0), free(700.0))", "no maximum subtracted",
+    ("scores - highest", "np.clip(scores, -number(700.0), number(700.0))", "no maximum subtracted",
      "Scores are cut off before exp, and all above become one. Subtract the largest score of each"
      " row; softmax does not change by that."),
     (NO_ROW, "highest", "rows of -inf", "A row of only -inf gives nan, since -inf - -inf is nan. A"
@@ -84,7 +84,7 @@ LARGEST = "scores.max(axis=-1, keepdims=True)"
      " The weights of a row share out 1 among them."),
     (DIVIDED, "np.log(exp_scores / total)", "logarithm", "This is the logarithm of softmax, not"
      " softmax."),
-    (GUARD, "(total + free(1e-9))", "number in the denominator", "A small number is added to the"
+    (GUARD, "(total + number(1e-9))", "number in the denominator", "A small number is added to the"
      " sum, and the rows no longer sum to 1. With the largest score subtracted the sum is 0 for a"
      " row of only -inf alone: take care of that one."),
 )
@@ -104,6 +104,8 @@ WHOLE = "w * (grad_weights - total)"
     ("grad_weights - total", "grad_weights", "sum forgotten", "It is as if every weight depended on"
      " its own score only. Raising one score lowers all other weights: - sum_j grad_w_j w_j is"
      " missing."),
+    (DIVIDED, "exp_scores", "exponentials instead of weights", "The exponentials stand here, which"
+     " are not divided by their sum. backward needs the weights."),
     (WHOLE, "w * (1 - w) * grad_weights", "sum forgotten", "w (1 - w) is the diagonal of the"
      " Jacobian only, the derivative of a sigmoid. The other entries, -w_j w_k, are missing."),
 )

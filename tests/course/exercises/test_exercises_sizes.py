@@ -188,7 +188,7 @@ ONCE_PASSED = [  # exercise, class, what the message holds, (old, new) of each e
     (2, "LayerNorm", "Subtract the mean first", (VARIANCE, SQUARES)),
     (4, "ScaledDotProductAttention", "cut to a whole number", *ROOTS[:1]),
     (4, "ScaledDotProductAttention", "cut to a whole number", *ROOTS),
-    (4, "ScaledDotProductAttention", "one fixed number", (ROOTS[0][0], "2")),
+    (4, "ScaledDotProductAttention", "`Q @ K.mT / 2` where", (ROOTS[0][0], "2")),
     (6, "MultiHeadAttention", "a mask with the last key open", (
         "allowed=allowed, rng", KEY_OPEN.format("all"))),
     (6, "MultiHeadAttention", "self.attention(Q, K, V, rng=rng)` where", (

@@ -74,7 +74,7 @@ def test_code_in_hints_is_the_same_in_both_languages():
 @pytest.mark.parametrize(("name", "stage"), STAGES)
 def test_every_name_of_a_mistake_is_chinese(name, stage):
     formula = SUBJECTS[name].formulas[stage]
-    keys = {change.key for change in formula.changes}
+    keys = {edit.key for edit in formula.all_edits}
     with speaking("zh"):
         assert [key for key in keys if not re.search(HAN, say_name(key))] == []
 
@@ -120,9 +120,9 @@ def test_reports_on_all_wrong_answers_are_chinese():
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "stage"), STAGES)
 def test_what_is_said_of_every_known_mistake_is_chinese(name, stage):
-    for change in known_of(SUBJECTS[name].formulas[stage]):
+    for edit in known_of(SUBJECTS[name].formulas[stage]):
         with speaking("zh"):
-            said = said_of(SUBJECTS[name], stage, change)
+            said = said_of(SUBJECTS[name], stage, edit)
         assert re.search(HAN, said.message), said.message
         assert english_in(said.message) == [], said.message
 

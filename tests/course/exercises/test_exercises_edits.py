@@ -1,4 +1,4 @@
-"""Explanations by a change of the right formula: the formulas, and mistakes that nobody listed."""
+"""Explanations by an edit of the right formula: the formulas, and mistakes that nobody listed."""
 
 import functools
 
@@ -8,7 +8,7 @@ from solutions import answer
 
 from aiayn_course.exercises import check
 from aiayn_course.exercises.checking.comparing import same
-from aiayn_course.exercises.checking.diagnosis import predict
+from aiayn_course.exercises.checking.explaining import predict
 from aiayn_course.exercises.checking.trial import Trial
 from aiayn_course.exercises.exercise import SUBJECTS
 from aiayn_np.decoding.greedy import greedy_decode
@@ -45,22 +45,22 @@ def test_the_formula_of_a_function_is_what_the_library_computes(name, rng):
 
 @np.errstate(all="ignore")
 @pytest.mark.parametrize("name", SUBJECTS)
-def test_every_piece_can_be_changed_and_nothing_is_changed_for_good(name, rng):
-    """All changes are compiled together; with all switches at 0 the formula is right again."""
+def test_every_piece_can_be_edited_and_nothing_is_edited_for_good(name, rng):
+    """All edits are compiled together; with all switches at 0 the formula is right again."""
     subject = SUBJECTS[name]
     case = subject.cases(rng)[0]
     for stage, formula in subject.formulas.items():
-        assert len(formula.changes) > 9
+        assert len(formula.all_edits) > 9
         if stage == "function":
             before = subject.run(formula.function, case)
-            for change in formula.changes[:3]:
-                subject.run(change, case)
+            for edit in formula.all_edits[:3]:
+                subject.run(edit, case)
             after = subject.run(formula, case)
         else:
             trial = Trial(subject, subject.reference, case, rng)
             after, before = {}, {"output": trial.want} if stage == "forward" else trial.expected
-            for change in (*formula.changes[:3], formula):
-                after = predict(change, stage, trial) or {}
+            for edit in (*formula.all_edits[:3], formula):
+                after = predict(edit, stage, trial) or {}
         assert all(same(after[n], value) for n, value in before.items())
 
 
@@ -223,3 +223,24 @@ def test_only_what_was_tried_is_called_right():
 def test_long_lists_are_cut():
     edit = "grad_x, grad_fed = self", "grad_y = np.tanh(grad_y); grad_x, grad_fed = self"
     assert " and 9 more. " in check(answer(12, "EncoderLayer", edit)).message
+
+
+NOT_THERE = [  # exercise, name, what no report may say, what is changed in the solution
+    (1, "Softmax", "`min`", ("scores.max(", "scores.mean(")),
+    (1, "Softmax", "`where`", ("total = exp_scores.sum(", "total = exp_scores.max(")),
+    (1, "Softmax", "condition", ("total = exp_scores.sum(", "total = exp_scores.max(")),
+    (2, "LayerNorm", "over the features", (
+        "grad_y.sum(axis=positions)", "grad_y.sum()")),
+    (6, "MultiHeadAttention", "fixed number", (
+        "split_heads(Q, self.h), split_heads(K, self.h), split_heads(V, self.h)", "Q, K, V"),
+     ("forward(merge_heads(heads))", "forward(heads)")),
+    (11, "warmup_rate", "`min`", ("step * warmup_steps**-1.5", "step / warmup_steps**-1.5")),
+]
+
+
+@pytest.mark.parametrize(("number", "name", "said", "edits"), [
+    (*one[:3], one[3:]) for one in NOT_THERE])
+def test_no_hint_speaks_of_what_does_not_stand_in_the_code(number, name, said, edits):
+    report = check(answer(number, name, *edits))
+    assert not report
+    assert not [hint for hint in report.hints[:2] if said in hint]

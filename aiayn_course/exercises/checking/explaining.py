@@ -1,32 +1,30 @@
-"""Find the change of the right formula that gives the student's numbers."""
+"""Find the edit of the right formula that gives the student's numbers."""
 
-import copy
 from typing import NamedTuple
 
 import numpy as np
 
 from ..language import say, say_name
 from .calling import copied
-from .changes import KNOWN, Change
 from .comparing import is_numbers, same
-from .free import solutions
+from .edits import Edit
 from .report import listed
 
 
 class Explanation(NamedTuple):
-    """A change that explains wrong tensors. `left` holds the tensors that it does not explain."""
+    """An edit that explains wrong tensors. `left` holds the tensors that it does not explain."""
 
-    change: Change
+    edit: Edit
     why: str
     left: set
 
     @property
     def key(self):
-        return self.change.key
+        return self.edit.key
 
     @property
     def known(self):
-        return bool(self.change.known)
+        return bool(self.edit.known)
 
 
 class Finding(NamedTuple):
@@ -45,29 +43,27 @@ class Finding(NamedTuple):
     explanation: Explanation | None
 
 
-def explain(formula, stage, trials, wrong, words):
+def explain(formula, stage, trials, wrong, code):
     """Return an Explanation of the `wrong` tensors, or None.
 
-    The first change of the formula that explains all wrong tensors is named, or else the first one
-    that explains the most. No function is named that is not among the `words` of a student's code.
+    The first edit of the formula that explains all wrong tensors is named, or else the first one
+    that explains the most. An edit is passed over if what it speaks of is not seen in the student's
+    Code.
     """
     trials = telling(trials, wrong)
     failing = next(t for t in trials if is_wrong(t, wrong))
     best, explained = None, set[str]()
-    for change in formula.changes:
-        unknown = change.function and change.function not in words
-        if unknown or (change.free and solved(change, stage, failing, wrong) != "round"):
-            continue                                                   # nobody writes such a number
+    for edit in formula.edits(code.numbers):
         least = len(explained) + 1
-        if explains(change, stage, [failing], wrong, least):           # most give nothing there
-            tensors = explains(change, stage, trials, wrong, least)
-            if len(tensors) > len(explained):
-                best, explained = change, tensors
+        if explains(edit, stage, [failing], wrong, least):             # most give nothing there
+            tensors = explains(edit, stage, trials, wrong, least)
+            if len(tensors) > len(explained) and edit.is_seen_in(code):
+                best, explained = edit, tensors
             if len(explained) == len(wrong):
                 break
     if best is None:
         return None
-    if best.cost != KNOWN:
+    if not best.known:
         best = needed(best, stage, trials, explained)
     why, left = best.why, set(wrong) - explained
     if left:
@@ -76,56 +72,23 @@ def explain(formula, stage, trials, wrong, words):
     return Explanation(best, why, left)
 
 
-def of_a_shape(stop, formula, stage, trials, tensors, words):
+def of_a_shape(stop, formula, stage, trials, tensors, code):
     """Return a Finding with what explains arrays of wrong shapes, or raise the Stop."""
     wrong = [] if stop.got is None else [
         tensor for tensor in tensors if any(is_wrong(trial, [tensor]) for trial in trials)]
-    explanation = explain(formula, stage, trials, wrong, words) if wrong else None
+    explanation = explain(formula, stage, trials, wrong, code) if wrong else None
     if explanation is None:
         raise stop
     return Finding(stage, wrong, telling(trials, wrong), None, "", explanation)
 
 
-def needed(change, stage, trials, wrong):
-    """Return a Change without the parts that are not needed to explain the wrong tensors."""
-    for part in change.parts:
-        less = copy.copy(change)
-        less.parts = [other for other in change.parts if other != part]
+def needed(edit, stage, trials, wrong):
+    """Return an Edit without the parts that are not needed to explain the wrong tensors."""
+    for part in edit.parts:
+        less = edit.without(part)
         if less.parts and explains(less, stage, trials, wrong) == {*wrong}:
-            change = less
-    return change
-
-
-def solved(change, stage, trial, wrong):
-    """Return "round", "other" or "" for the free number with which a change explains a trial.
-
-    The number is kept in the change.
-    """
-    free = change.formula.free
-    free.start = change.number = None
-    right = predict(change, stage, trial) or {}
-    start = free.start
-    if type(start) not in (int, float):
-        return ""
-    seen = {t: observed(trial, t)[0] for t in wrong if t in right}
-
-    def compute(number):
-        change.number = number
-        value = predict(change, stage, trial) or {}
-        fits = seen and all(t in value and value[t].shape == array.shape
-                            for t, array in seen.items())
-        return joined(value[t] for t in seen) if fits else None
-    likely = change.known and not change.key.endswith(" is fixed")
-    for kind, change.number in solutions(compute, start, joined(seen.values()), likely):
-        if explains(change, stage, [trial], wrong):
-            return kind
-    change.number = None
-    return ""
-
-
-def joined(arrays):
-    """Return all entries of arrays in one array of floats."""
-    return np.concatenate([np.zeros(0), *map(np.ravel, arrays)])
+            edit = less
+    return edit
 
 
 def reason(plain, explanation):
@@ -139,8 +102,8 @@ def reason(plain, explanation):
         return explanation.key, explanation.why
     why, sure = explanation.why, explanation.known or explanation.key == "line left out"
     zeros = plain[0] == "zero" and (explanation.key == "replaced by zeros" or not sure)
-    if zeros or plain[0] in ("nan", "inf"):                            # many changes give the same
-        why = say(explanation.change.known)
+    if zeros or plain[0] in ("nan", "inf"):                            # many edits give the same
+        why = say(explanation.edit.known)
     named = explanation.known or plain[0] == "factor"                  # which factor, says the key
     return explanation.key if named else plain[0], f"{plain[1]} {why}".strip()
 
@@ -162,15 +125,15 @@ def is_wrong(trial, tensors):
     return not all(same(*observed(trial, t)) for t in tensors if has(trial, t))
 
 
-def explains(change, stage, trials, wrong, least=1):
-    """Return those of the `wrong` tensors that a change explains: it gives the student's numbers.
+def explains(edit, stage, trials, wrong, least=1):
+    """Return those of the `wrong` tensors that an edit explains: it gives the student's numbers.
 
     Return an empty set if they are certain to be fewer than `least`, or if the student has a tensor
-    right and the change makes it wrong.
+    right and the edit makes it wrong.
     """
     left, differs = {*wrong}, set()
     for trial in trials:
-        if (predicted := predict(change, stage, trial)) is None:
+        if (predicted := predict(edit, stage, trial)) is None:
             return set()
         for tensor in sorted(predicted, key=lambda tensor: tensor not in left):
             if len(left) < least or not is_numbers(predicted[tensor]):
@@ -182,7 +145,7 @@ def explains(change, stage, trials, wrong, least=1):
                 left.discard(tensor)
                 if same(got, want):
                     return set()
-            elif tensor in left and not same(value, want) and (np.size(got) or change.known):
+            elif tensor in left and not same(value, want) and (np.size(got) or edit.known):
                 differs.add(tensor)
     return differs & left
 
@@ -210,7 +173,7 @@ def predict(formula, stage, trial):
         for p in trial.our_parameters.values():
             p.grad[...] = 0
         values = dict(formula(layer, trial.grad_y, *case.inputs, **options))
-    except Exception:                                                  # a change may break anything
+    except Exception:                                                  # an edit may break anything
         return None
     return values | {f"{name}.grad": p.grad for name, p in trial.our_parameters.items()}
 

@@ -1,0 +1,353 @@
+"""Edits of the right formula: each is one mistake that students make, as a replacement of code.
+
+A topic gives its right formula as a plain function, and lists known mistakes with a teacher's
+sentence. KINDS has the mistakes that may be made in any formula. `explaining` tries all edits, the
+known ones first, and takes the first one that gives the student's numbers in every case.
+"""
+
+import ast
+import contextlib
+import dataclasses
+import functools
+import inspect
+import itertools
+import re
+import sys
+import textwrap
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+from ..language import say
+from .kinds import LIKELY, OTHER_KINDS, Kind, Names, normal, text
+from .operands import numbers_of, tokens_of
+from .report import listed
+
+WIDTH = 64  # columns of a piece that is shown
+NUMBER = "number"  # in code of a known mistake: a number that stands in the student's code
+FUNCTION, ANOTHER = "{function} left out", "{other} instead of {function}"
+CONDITION = "condition ignored"
+
+
+@dataclass(eq=False)
+class Place:
+    """An expression or line of a formula that other code can replace."""
+
+    node: Any
+    parents: list
+    field: str
+    index: int | None
+
+    def put(self, node):
+        """Put a node into this place of the tree."""
+        holder = self.parents[-1]
+        if self.index is None:
+            setattr(holder, self.field, node)
+        else:
+            getattr(holder, self.field)[self.index] = node
+
+    @functools.cached_property
+    def around(self):
+        """Return the largest piece of code around this place that fits into a line."""
+        return next((p for p in self.parents if isinstance(p, ast.expr) and not isinstance(
+            p, (ast.Tuple, ast.Dict)) and len(text(p)) <= WIDTH), self.node)
+
+
+class Formula:
+    """A function or class that computes what is right, and all its Edits.
+
+    known : common mistakes, each as (old code, new code, key, why). If old and new are tuples, all
+        of them belong to one mistake. The new code may hold `number(x)`: any number of the
+        student's code. An entry (key, why) is said of every edit with this key.
+    """
+
+    def __init__(self, function, known=()):
+        self.function = function
+        self.known = [entry for entry in known if len(entry) == 4]
+        self.whys = dict(entry for entry in known if len(entry) == 2)
+        self.switches, self.number = list[int](), None
+
+    def __call__(self, *args, **options):
+        """Compute the formula with no edit."""
+        return self.run([], args, options)
+
+    @functools.cached_property
+    def tree(self):
+        tree = ast.parse(textwrap.dedent(inspect.getsource(self.function)))
+        tree.body[0].decorator_list = []                               # type: ignore[attr-defined]
+        return tree
+
+    @functools.cached_property
+    def made_of(self):
+        """Return {name: expression} for the names that the formula gives a value once."""
+        made: dict[str, list] = {}
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Assign):
+                both = [getattr(side, "elts", [side]) for side in (node.targets[0], node.value)]
+                for target, value in zip(*both):
+                    made.setdefault(text(target), []).append(value)
+        return {name: some[0] for name, some in made.items() if len(some) == 1}
+
+    @functools.cached_property
+    def by_itself(self):
+        """Tell whether the formula needs only the inputs, and no cache from `forward`."""
+        return "cache" not in inspect.signature(self.function).parameters
+
+    @functools.cached_property
+    def places(self):
+        return [Place(*place) for place in places(self.tree.body[0])]
+
+    @functools.cached_property
+    def all_edits(self):
+        """List the Edits: the known mistakes, then those of each kind, the likeliest first."""
+        names, known = Names(self.tree), [self.known_one(*entry) for entry in self.known]
+        likely, others = ([edit for kind in kinds for edit in self.of_kind(kind, names)]
+                          for kinds in (LIKELY, OTHER_KINDS))
+        ones, of_a_number = ([edit for edit in known if edit.is_open == is_open]
+                             for is_open in (False, True))
+        return [*ones, *likely, *of_a_number, *others]
+
+    def of_kind(self, kind, names):
+        """List the Edits of one kind: in one place, then wherever the same may be done."""
+        groups: dict[tuple, Edit] = {}
+        found = []
+        for i, place in enumerate(self.places):
+            for code, piece, key in kind.codes(place, names):
+                edit = Edit(self, key, [(i, code)], piece, kind, self.whys.get(key, ""))
+                found.append(edit)
+                where = key, piece, *difference(text(place.node), code)
+                for group in (where, (*where, place.parents[0])):      # everywhere, in one line
+                    groups.setdefault(group, dataclasses.replace(edit, parts=[])).parts.append(
+                        (i, code))
+        found += {str(group.parts): group for group in groups.values() if len(group.parts) > 1
+                  }.values()
+        if kind.key == "exchanged":
+            found += [Edit(self, kind.key, parts, kind=kind)
+                      for parts in exchanges(names, self.places)]
+        return found
+
+    def known_one(self, old, new, key, why):
+        """Return the Edit that makes a known mistake wherever the old code stands."""
+        parts = []
+        for before, after in [(old, new)] if isinstance(old, str) else zip(old, new):
+            spots = [i for i, p in enumerate(self.places) if text(p.node) == normal(before)
+                     and not isinstance(p.parents[-1], ast.Expr)]
+            if not spots:
+                raise ValueError(f"{self.function.__name__} has no {before}")
+            parts += [(i, after) for i in spots]
+        return Edit(self, key, parts, known=why)
+
+    def edits(self, numbers):
+        """Yield the Edits; a number that is not known is one of `numbers`, of the student's."""
+        for edit in self.all_edits:
+            if edit.is_open:
+                yield from (edit.with_number(number) for number in numbers
+                            if edit.kind is None or number != 1)       # 1 is no factor at all
+            else:
+                yield edit
+
+    def run(self, parts, args, options, number=None):
+        """Compute the formula with other code in some places, given as (index, code)."""
+        self.number, self.switches[:] = number, [0] * len(self.places)
+        for i, code in parts:
+            self.switches[i] = self.codes[i].index(code) + 1
+        return self.compiled(*args, **options)
+
+    @functools.cached_property
+    def codes(self):
+        """Return {index of a place: the list of wrong codes that may stand there}."""
+        found: dict[int, dict] = {}
+        for i, code in itertools.chain.from_iterable(edit.parts for edit in self.all_edits):
+            found.setdefault(i, {})[code] = True
+        return {i: list(some) for i, some in found.items()}
+
+    @functools.cached_property
+    def compiled(self):
+        """Return the formula with all edits in it; a switch at each place chooses one."""
+        names = {**vars(sys.modules[self.function.__module__]), "_switches": self.switches,
+                 NUMBER: lambda right: right if self.number is None else self.number}
+        for i in sorted(self.codes, reverse=True):                     # the inner ones first
+            self.places[i].put(self.switch(i))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            exec(compile(ast.fix_missing_locations(self.tree), "<edit>", "exec"), names)
+        for place in self.places:
+            place.put(place.node)
+        return names[self.function.__name__]
+
+    def switch(self, i):
+        """Return the syntax tree that chooses the code of place i by its switch."""
+        node, is_line = self.places[i].node, isinstance(self.places[i].node, ast.stmt)
+        for n, code in enumerate(self.codes[i], 1):
+            test = ast.parse(f"_switches[{i}] == {n}", mode="eval").body
+            other = parsed(code, is_line)
+            node = ast.If(test, [other], [node]) if is_line else ast.IfExp(test, other, node)
+            for new in (node, *ast.walk(test), *ast.walk(other)):
+                ast.copy_location(new, self.places[i].node)
+        return node
+
+    @contextlib.contextmanager
+    def replaced(self, parts):
+        """Let other code stand in some places of the tree within a `with` block."""
+        places = [self.places[i] for i, _ in parts]
+        for place, (_, code) in zip(places, parts):
+            place.put(parsed(code, isinstance(place.node, ast.stmt)))
+        try:
+            yield
+        finally:
+            for place in reversed(places):
+                place.put(place.node)
+
+
+@dataclass(eq=False)
+class Edit:
+    """One hypothesis about a student's mistake: a call computes what a student with it gets.
+
+    key : the diagnosis, such as "sign"
+    parts : a list of (index in `formula.places`, the wrong code that stands there)
+    piece : the code that a sentence about it names, such as the term that is missing
+    kind : what a general edit is, None for a known mistake
+    known : the teacher's sentence on a known mistake, else ""
+    number : the student's number that stands for `number(x)` in its code, or None
+    """
+
+    formula: Formula
+    key: str
+    parts: list[tuple[int, str]]
+    piece: str = ""
+    kind: Kind | None = None
+    known: str = ""
+    number: float | None = None
+
+    def __call__(self, *args, **options):
+        return self.formula.run(self.parts, args, options, self.number)
+
+    @property
+    def by_itself(self):
+        return self.formula.by_itself
+
+    @property
+    def is_open(self):
+        """Tell whether a number in its code is not known."""
+        return any(f"{NUMBER}(" in code for _, code in self.parts)
+
+    def with_number(self, number):
+        """Return the Edit in which a number stands that was not known."""
+        return dataclasses.replace(self, number=number)
+
+    def without(self, part):
+        """Return the Edit without one of its parts."""
+        return dataclasses.replace(self, parts=[other for other in self.parts if other != part])
+
+    @functools.cached_property
+    def pieces(self):
+        """List (right code, wrong code) of each piece that is edited, in one line each."""
+        groups: dict[ast.AST, list] = {}
+        for i, code in self.parts:
+            place = self.formula.places[i]
+            is_whole = place.node is place.around
+            groups.setdefault(place.around, []).append((i, code) if not is_whole else (None, code))
+        found = []
+        for shown, parts in groups.items():
+            before, whole = text(shown), next((code for i, code in parts if i is None), None)
+            with self.formula.replaced([] if whole is not None else parts):
+                after = normal(whole) if whole is not None else ast.unparse(shown)
+            found.append((in_a_line(before), in_a_line(after)))
+        return list(dict.fromkeys((before, filled(after, self.number)) for before, after in found))
+
+    def is_seen_in(self, code):
+        """Tell whether what a sentence on this edit speaks of can be seen in the student's Code.
+
+        What it puts in stands there. What it leaves out is there less often than in the formula.
+        """
+        if self.kind is None:                                          # a teacher's sentence
+            return True
+        right, wrong = (tokens_of(ast.parse("\n".join(some))) for some in zip(*self.pieces))
+        if not self.kind.is_device and (wrong - right).keys() - code.tokens.keys():
+            return False
+        if self.kind.key == CONDITION and self.piece in code.conditions:
+            return False
+        if self.kind.speaks and not set(numbers_of(self.piece)) <= {0, 1, 2, *code.numbers}:
+            return False
+        every, missing = tokens_of(self.formula.tree), right - wrong
+        if self.kind.key == ANOTHER:
+            return all(code.tokens[token] > every[token] for token in wrong - right)
+        is_function = self.kind.key == FUNCTION and not self.piece.startswith("self.")
+        return not is_function or all(code.tokens[token] < every[token] for token in missing
+                                      if f"self.{token}(" not in str(self.pieces))
+
+    @property
+    def why(self):
+        """Return a sentence on what was edited, and the teacher's sentence."""
+        shown = [say("`{after}` where `{before}` is right" if after != "pass" else
+                     "`{before}` left out", before=before, after=after)
+                 for before, after in self.pieces]
+        return say("Your numbers are those of {codes}. {known}", codes=listed(shown, 2),
+                   known=say(self.known)).strip()
+
+
+def exchanges(names, places):
+    """Yield (index, code) for what is exchanged: two arrays, two parts of self, or two caches."""
+    codes = [text(place.node) for place in places]
+    for one, other in itertools.chain.from_iterable(itertools.combinations(some, 2) for some in (
+            names.arrays, names.parts, names.caches)):
+        if one in codes and other in codes:
+            new = {one: other, other: one}
+            yield [(i, new[code]) for i, code in enumerate(codes) if code in new]
+
+
+def parsed(code, is_line):
+    """Return the syntax tree of code that stands in the place of a line or of an expression."""
+    if not is_line:
+        return ast.parse(code, mode="eval").body
+    lines = ast.parse(code).body
+    return lines[0] if len(lines) == 1 else ast.If(ast.Constant(True), lines, [])
+
+
+def difference(right, wrong):
+    """Return (right, wrong) without the ends that both have, and without brackets and spaces."""
+    codes = [re.sub(r"[() ]", "", code) for code in (right, wrong)]
+    for _ in range(2):                                                 # the start, the end
+        start = sum(1 for _ in itertools.takewhile(lambda two: two[0] == two[1], zip(*codes)))
+        codes = [code[start:][::-1] for code in codes]
+    return tuple(codes)
+
+
+def in_a_line(code):
+    """Join lines of code into one."""
+    return re.sub(r"\n *", "; ", re.sub(r":\n *", ": ", code))
+
+
+def filled(code, number):
+    """Return code with the student's number written down."""
+    return ast.unparse(Filled(number).visit(ast.parse(code))) if f"{NUMBER}(" in code else code
+
+
+class Filled(ast.NodeTransformer):
+    """Write a number in the place of calls of `number`."""
+
+    def __init__(self, number):
+        self.number = number
+
+    def visit_Call(self, node):
+        self.generic_visit(node)
+        return ast.Name(repr(self.number)) if ast.unparse(node.func) == NUMBER else node
+
+
+def places(top):
+    """Yield (node, parents, field, index) of each expression and line of a function or class."""
+    def visit(node, parents):
+        for name, value in ast.iter_fields(node):
+            for i, child in enumerate(value if isinstance(value, list) else [value]):
+                if not isinstance(child, ast.AST) or isinstance(child, ast.arguments) or (
+                        name == "keys"):                               # names of results
+                    continue
+                above = [node] if isinstance(node, ast.stmt) else [*parents, node]
+                index = i if isinstance(value, list) else None
+                is_line = isinstance(child, ast.stmt) and not isinstance(
+                    child, (ast.FunctionDef, ast.Return))
+                if is_line or (isinstance(child, ast.expr) and not isinstance(
+                        getattr(child, "ctx", None), ast.Store)):
+                    yield child, above, name, index
+                yield from visit(child, above)
+    yield from visit(top, [])
