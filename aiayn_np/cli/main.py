@@ -2,13 +2,13 @@
 
 Results go to stdout, progress to stderr. The exit code is 0 for success, 1 for a failure on the way
 (a loss that is not finite, a gradient that does not agree, an interruption, a fault of the
-program), and 2 for a wrong request. No error shows a traceback, unless AIAYN_DEBUG is 1 and the
-program itself is at fault.
+program), and 2 for a wrong request. AIAYN_DEBUG=1 shows the traceback of every error.
 """
 
 import os
 import re
 import sys
+import traceback
 import warnings
 from argparse import Namespace
 from collections.abc import Callable
@@ -53,8 +53,7 @@ def run(argv, parsed):
     except OSError as error:
         end_output()
         return fail(error, 1 if error.errno in NO_ROOM else 2)
-    except (UsageError, CheckpointError, ValueError, TypeError, IndexError, OverflowError,
-            ImportError, RecursionError) as error:
+    except (UsageError, CheckpointError, ValueError, ImportError) as error:
         return fail(with_flags(error, args), 2)
     except (FloatingPointError, ChangedError) as error:
         return fail(error, 1)
@@ -63,14 +62,12 @@ def run(argv, parsed):
     except KeyboardInterrupt:
         return fail("interrupted", 1)
     except Exception as error:                     # a fault of the program, and no request's
-        if os.environ.get("AIAYN_DEBUG") == "1":
-            raise
         return fail(f"{type(error).__name__}: {one_line(error)}; AIAYN_DEBUG=1 shows where", 1)
 
 
 def with_flags(error, args):
-    """Return an error; one that names a number as Python does now names its option."""
-    if not isinstance(error, (TypeError, ValueError)):
+    """Return an error; a ValueError that names a number as Python does now names its option."""
+    if not isinstance(error, ValueError):
         return error
     numbers = {name for name, value in vars(args).items() if not isinstance(value, str)}
     return re.sub(r"^\w+(?= must )|\b\w+(?==)", lambda name: flag_of(name[0])
@@ -95,7 +92,9 @@ def end_output():
 
 
 def fail(error, code):
-    """Write one line to stderr, and return the exit code; in an MPI program, end all ranks."""
+    """Write one line on the error, and return the exit code; in an MPI program, end all ranks."""
+    if os.environ.get("AIAYN_DEBUG") == "1":
+        note(traceback.format_exc().rstrip())
     rank, kind = this_rank(), "" if isinstance(error, str) else f"{type(error).__name__}: "
     who = f"{rank}: {kind}" if rank else ""
     note(f"aiayn-np: error: {who}{one_line(reason_of(error))}")

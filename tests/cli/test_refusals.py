@@ -25,9 +25,7 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="pipes, limits and lo
     (["decode", "RUN", "--beam", "-1"], "--beam must be at least 1"),    # nothing is typed
     (["decode", "RUN", "--alpha", "nan"], "--alpha must lie in [0, 100), got --alpha=nan"),
     (["train", "copy", "--d-model", "9" * 400, "--out", "OUT"], "--d-model must be at most"),
-    (["train", "copy", "--d-model", "9" * 40, "--out", "OUT"], "--d-model must be at most"),
     (["train", "copy", "--d-model", "9" * 12, "--out", "OUT"], "needs about"),
-    (["train", "copy", "--N", "1000000000", "--out", "OUT"], "training"),
     (["train", "copy", "--warmup-steps", "0", "--out", "OUT"], "--warmup-steps must be at least 1"),
     (["train", "text", "--pairs", "PAIRS", "--eps-ls", "1", "--out", "OUT"],
      "--eps-ls must lie in [0, 1)"),                                     # before the pairs are read
@@ -204,15 +202,17 @@ def test_an_error_without_words_is_told(monkeypatch, capsys, error, told):
     assert capsys.readouterr().err == f"aiayn-np: error: {told}\n"
 
 
-def test_a_fault_of_the_program_is_one_line_and_a_traceback_for_who_asks(monkeypatch, capsys):
+@pytest.mark.parametrize("kind", [KeyError, TypeError, IndexError, OverflowError, RecursionError,
+                                  ValueError])
+def test_a_fault_of_the_program_has_its_class_and_each_error_a_traceback(monkeypatch, capsys, kind):
     def faulty(argv):
-        raise KeyError("dtype")
+        raise kind(5)
 
     monkeypatch.setattr("aiayn_course.cli.main.parsed", faulty)
-    monkeypatch.delenv("AIAYN_DEBUG", raising=False)
-    assert main(["check"]) == 1
-    assert capsys.readouterr().err == (
-        "aiayn-np: error: KeyError: 'dtype'; AIAYN_DEBUG=1 shows where\n")
-    monkeypatch.setenv("AIAYN_DEBUG", "1")
-    with pytest.raises(KeyError):
-        main(["check"])
+    told = "5" if kind is ValueError else f"{kind.__name__}: 5; AIAYN_DEBUG=1 shows where"
+    for debug in ("", "1"):
+        monkeypatch.setenv("AIAYN_DEBUG", debug)
+        assert main(["check"]) == (2 if kind is ValueError else 1)
+        *trace, last = capsys.readouterr().err.splitlines()
+        assert last == f"aiayn-np: error: {told}"
+        assert trace[:1] == ["Traceback (most recent call last):"][:len(debug)]
