@@ -101,6 +101,11 @@ def test_what_does_not_fit_is_refused(arguments, error, message):
         RotaryPositions(**arguments)
 
 
+def test_a_start_before_the_first_position_is_refused():
+    with pytest.raises(ValueError, match="start must be an integer of at least 0, got start=-1"):
+        RotaryPositions(4)(np.ones((2, 4)), start=-1)
+
+
 def test_an_encoder_decoder_with_rotary_positions_knows_the_order(rng):
     """Nothing is added to its tokens, and yet another order of the source gives other logits."""
     model = Transformer(9, N=1, d_model=8, d_ff=12, h=2, max_len=8, positions=NoPositions,
