@@ -38,6 +38,7 @@ class PairTraining(Training):
     pipeline = SentencePipeline
     plot = staticmethod(plot_text_training)
     files = (VOCABULARY,)
+    batches: Any = None  # the pairs for training, in batches; `prepare` makes them
     held_out: Any = None  # validation pairs as ids; `prepare` makes them
     validation: Any = None  # the same pairs as lines
 
@@ -47,10 +48,7 @@ class PairTraining(Training):
                         self.options.get("tokenize", "13a"))           # an earlier run has none
 
     def prepare(self, corpus: Corpus | None = None) -> list[str]:
-        """Make batches of the sentence pairs in `corpus` or in the files; return notes on them.
-
-        Raises OSError, and ValueError if the files are not those that the run began with.
-        """
+        """Make batches of the sentence pairs in `corpus` or in the files; return notes on them."""
         files, o = self.config["files"], self.options
         corpus = corpus or Corpus.read(files, self.config["seed"])
         if corpus.digest != self.config["digest"]:
@@ -84,8 +82,8 @@ class PairTraining(Training):
         return max(1, round(self.options["epochs"] * self.batches.per_epoch))
 
     @property
-    def validate_every(self) -> int:  # type: ignore[override]
-        """Steps between two validations: an epoch."""
+    def validate_every(self) -> int:
+        """The number of steps in an epoch."""
         return self.batches.per_epoch
 
     def batch(self, step: int) -> tuple[np.ndarray, ...]:
@@ -97,8 +95,8 @@ class PairTraining(Training):
         tokens = sum(int(np.count_nonzero(ids != self.task.pad)) for ids in s.batch[:2])
         return TextProgress(s.step, float(s.scores), tokens, s.rate, s.seconds)
 
-    def announced(self, folder: Path) -> Iterator[str]:
-        """Yield lines about the data and the model."""
+    def announcement(self, folder: Path) -> Iterator[str]:
+        """Yield lines about the pairs and the model, and one if it needs much memory."""
         batches = self.batches
         real, padded = batches.tokens()
         parameters = sum(p.value.size for p in self.model.parameters())
@@ -106,6 +104,7 @@ class PairTraining(Training):
                f" validation; {self.task.vocab_size:,} pieces, {parameters:,} parameters")
         yield (f"an epoch: {batches.per_epoch} batches of at most {batches.budget} positions a"
                f" side, {real:,} tokens, {1 - real / padded:.1%} of positions are padding")
+        yield from super().announcement(folder)
 
     def validate(self, progress: TextProgress) -> None:
         """Write validation losses into a record, and in some epochs also BLEU."""
@@ -128,13 +127,7 @@ class PairTraining(Training):
         return self.pipeline(self.task, self.model).score(lines, references)
 
     def finish(self, history: list, seconds: float) -> tuple[dict, Iterator[str]]:
-        """Measure BLEU on the validation set, of three ways to translate.
-
-        They are: greedily by the last state of the model, greedily by the average of its last
-        states, and by the paper's beam search with that average.
-
-        Returns (numbers for metrics.json, lines about the outcome).
-        """
+        """Measure BLEU on the validation set, greedy and by the paper's beam search."""
         last, average = history[-1], self.averaged()
         lines = self.translations(average)
         found = {

@@ -16,10 +16,10 @@ from .estimates import check_fits
 from .history import check_steps, columns_of, csv_of, records_in, records_of
 from .pairs import PairTraining
 from .symbols import SymbolTraining
-from .training import VOCABULARY, check_options
+from .training import VOCABULARY, Training, check_options
 from .words import WordTraining
 
-TRAININGS: dict[str, Any] = dict.fromkeys(TASKS, SymbolTraining) | {
+TRAININGS: dict[str, type[Training]] = dict.fromkeys(TASKS, SymbolTraining) | {
     kind.name: kind for kind in (PairTraining, WordTraining)}
 
 
@@ -113,7 +113,6 @@ class Run:
     def save(self) -> None:
         """Write a new vocabulary, the checkpoint and history.csv. Only rank 0 writes.
 
-        history.csv is for people and other programs; the run reads its history from the checkpoint.
         Raises ChangedError if another program has written the checkpoint since it was read.
         """
         if self.training.ranks.rank:
@@ -139,10 +138,7 @@ class Run:
                                " here and saves nothing more")
 
     def finish(self, seconds: float) -> Iterable[str]:
-        """Measure the trained model, and write metrics.json on rank 0; return lines to print.
-
-        seconds : how long the training took
-        """
+        """Measure the trained model, and write metrics.json on rank 0; return lines to print."""
         numbers, lines = self.training.finish(self.history, seconds)
         known = dict(task=self.task.name, steps=self.optimizer.t,
                      parameters=sum(p.value.size for p in self.model.parameters()),

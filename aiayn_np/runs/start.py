@@ -1,4 +1,10 @@
-"""Start a run: read the data, make the vocabulary, the config and the training."""
+"""Start a run: read the data, make the vocabulary, the config and the training.
+
+Options replace those in text/presets.py; `config_of` takes the options that all runs share. Wrong
+files raise OSError or ValueError, and bad options TypeError or ValueError. A model whose parameters
+need more memory than the machine has raises MemoryError. Nothing is written into the folder of a
+run before the run is saved.
+"""
 
 import os
 from pathlib import Path
@@ -26,12 +32,7 @@ VALIDATIONS = 10  # in a training on a text, at least
 
 
 def start_symbols(folder: str | Path, task: str, **options: Any) -> tuple[Run, list[str]]:
-    """Make a run on a toy task that is ready to train; return (run, []).
-
-    options : replace those of SYMBOLS; and those of every run, see `config_of`
-
-    Raises TypeError and ValueError for bad options, and MemoryError as `start_pairs`.
-    """
+    """Make a run on a toy task that is ready to train; return (run, [])."""
     config = config_of(task, SYMBOLS, **options)
     o = config["train"]
     check_fits(config, o["symbols"], o["max_length"])
@@ -49,9 +50,6 @@ def start_words(folder: str | Path, files: list | None = None, *, vocab_size: in
     files : paths of the text; None takes Python's help
     vocab_size : learn so many pieces at most; None takes the characters
     like : "llama" for a model like Llama and its training, with `h_kv` heads of keys and values
-    options : replace those of WORDS; and those of every run, see `config_of`
-
-    Raises OSError, ValueError for a bad text or bad options, and MemoryError as `start_pairs`.
     """
     config = config_of(WordTraining.name, WORDS, **options)
     o, model = config["train"], config["model"]
@@ -82,13 +80,8 @@ def start_pairs(folder: str | Path, files: dict, *, preset: str = "small",
                 **options: Any) -> tuple[Run, list[str]]:
     """Make the run of a translator that is ready to train; return (run, notes on its pairs).
 
-    folder : the run's folder, into which nothing is written before the run is saved
     files : dict of paths of the pairs, as in Corpus.read
     preset : a name in PRESETS
-    options : replace those of the preset; and those of every run, see `config_of`
-
-    Raises OSError and ValueError for bad files and options, and MemoryError if the parameters would
-    need more memory than the machine has.
     """
     config = config_of(PairTraining.name, PAIRS | PRESETS[preset], **options)
     o = config["train"]
@@ -110,13 +103,13 @@ def start_pairs(folder: str | Path, files: dict, *, preset: str = "small",
 
 def config_of(task: str, known: dict, *, seed: int = 0, dtype: str = "float32",
               variants: dict[str, str] | None = None, **options: Any) -> dict[str, Any]:
-    """Return what the configs of all runs share, with every option under "model" or "train".
+    """Return the part of a config that all runs share.
+
+    Sizes of the model stand under "model", all other options under "train".
 
     task : its name          known : {name: default} of the options
     seed : for held-out pairs, weights, batches and dropout
     variants : {option: name} as in `variants.choices`; the others are the paper's
-
-    Raises TypeError and ValueError for bad options.
     """
     if unknown := set(options) - set(known):
         raise ValueError(f"options must be some of {', '.join(known)}, got {', '.join(unknown)}")

@@ -52,15 +52,13 @@ class SymbolTraining(Training):
         """Write into a record which share is decoded exactly; the task is solved if all are."""
         loop.write_share(self.model, self.recent, self.task, self.held_out, self.ranks, progress)
 
-    def announced(self, folder: Path) -> Iterator[str]:
-        """Yield a line about the training that begins."""
+    def announcement(self, folder: Path) -> Iterator[str]:
+        """Yield a line about the task, and one if the training needs much memory."""
         yield f"training on the task {self.task.name}, into {folder}"
+        yield from super().announcement(folder)
 
     def finish(self, history: list, seconds: float) -> tuple[dict, Iterator[str]]:
-        """Decode the test examples, which training and validation never use.
-
-        Returns (numbers for metrics.json, lines about the outcome).
-        """
+        """Decode the test examples, which training and validation never use."""
         examples, model = self.task.test(TESTED), self.averaged()
         share = loop.share_exact(model, examples, self.ranks, bos=self.task.bos, eos=self.task.eos)
         solved = "solved" if history and history[-1].solved else "not solved"

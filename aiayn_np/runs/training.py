@@ -2,8 +2,9 @@
 
 import functools
 import math
+from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -47,13 +48,13 @@ def warmup(training: "Training") -> Callable[[int], float]:
                              scale=o["rate_scale"], warmup_steps=o["warmup_steps"])
 
 
-class Training:
+class Training(ABC):
     """A task with its data, the model that learns it, its optimizer and its generator.
 
     config : a dict of the shape `shape`, with "task" (name), "model" (options of the model),
         "variants" (names of `variants.choices`), "dtype", "seed", "train" (the options of
         training), and what a kind of training adds
-    vocabulary : that of a new run, if it learned one; a saved run reads that in its folder
+    vocabulary : the vocabulary that a new run has learned; a saved run reads it in its folder
 
     `recent` holds the model's last states, which are averaged.
     """
@@ -67,20 +68,8 @@ class Training:
     pipeline: Any  # the class that uses the trained model
     files: tuple[str, ...] = ()  # names of files in the folder that only this kind of run has
     measure: Any = staticmethod(loop.token_nats)  # what a step keeps of the scores of its batch
-    batches: Any = None  # of data that have an end; `prepare` makes them
-    ranks: Any = ALONE  # or the Ranks that train together: all hold the training, rank 0 writes
-    # what else a kind of training has:
+    ranks: Any = ALONE  # the processes that share each batch; all hold the training, rank 0 writes
     name: str  # of the task, in a config
-    make_task: Any  # the folder: the task that the config describes
-    prepare: Any  # makes the data ready; returns notes on them
-    batch: Any  # the step: inputs, and then targets; steps must come in their order
-    record_of: Any  # a Step: the record of the step
-    validate_every: int  # steps between two validations
-    validate: Any  # a record: writes into it what a validation of the model finds
-    announced: Any  # the folder: lines about the data and the model
-    finish: Any  # (history, seconds): (numbers for metrics.json, lines to print)
-    examples: Any  # n: at most n sources (1, T) that were not trained on
-    plot: Any  # the history: a Figure of the training curve
 
     def __init__(self, folder: Path, config: dict, vocabulary: Any = None) -> None:
         self.config, self.options, self.learned = config, config["train"], vocabulary
@@ -102,6 +91,46 @@ class Training:
     def steps(self) -> int:
         """The number of the last step."""
         return self.options["steps"]
+
+    @property
+    def validate_every(self) -> int:
+        """The number of steps between two validations."""
+        return self.options["validate_every"]
+
+    @abstractmethod
+    def make_task(self, folder: Path) -> Any:
+        """Return the task that the config describes; the folder may hold its vocabulary."""
+
+    @abstractmethod
+    def prepare(self) -> list[str]:
+        """Read or make the data; return notes on them.
+
+        Raises OSError, and ValueError if the data are not those that the run began with.
+        """
+
+    @abstractmethod
+    def batch(self, step: int) -> tuple[np.ndarray, ...]:
+        """Return the batch (*inputs, targets) of a step; steps must come in their order."""
+
+    @abstractmethod
+    def record_of(self, s: loop.Step) -> Any:
+        """Return the record of a step."""
+
+    @abstractmethod
+    def validate(self, record: Any) -> None:
+        """Validate the model, and write the result into the record of the last step."""
+
+    @abstractmethod
+    def finish(self, history: list, seconds: float) -> tuple[dict, Iterable[str]]:
+        """Measure the trained model; return (numbers for metrics.json, lines to print)."""
+
+    @abstractmethod
+    def examples(self, n: int = 5) -> list[np.ndarray]:
+        """Return at most n sources (1, T) that were not trained on."""
+
+    @abstractmethod
+    def plot(self, history: list) -> Any:
+        """Return a Figure of the training curve."""
 
     def run(self, *, threads: int | None = None) -> Iterator:
         """Train from the current step to the last one, and yield the record of each step.
@@ -136,8 +165,7 @@ class Training:
         return loop.averaged(self.model, self.recent)
 
     def announcement(self, folder: Path) -> Iterator[str]:
-        """Yield lines about the training that begins; one says if it needs much memory."""
-        yield from self.announced(folder)
+        """Yield lines about the data and the model, and one if the training needs much memory."""
         o = self.options
         positions = o["tokens"] if "tokens" in o else o["batch_size"] * self.task.max_length
         share = positions // (self.ranks.size * o["accumulate"])

@@ -69,11 +69,11 @@ class WordTraining(Training):
     record = WordsProgress
     pipeline = WordPipeline
     plot = staticmethod(plot_words_training)
-    held_out: Any = None  # Windows of the text that is held back; `prepare` makes them
+    batches: Any = None  # Windows of the text for training; `prepare` makes them
+    held_out: Any = None  # Windows of the held-back text; `prepare` makes them
     some: Any = None  # of these windows, for the validations
     beginning: Any = None  # the first line of the held-back text, as ids
-    characters = 0  # of the whole text
-    held_characters = 0  # of the held-back text
+    characters = held_characters = 0  # of the whole text, and of the held-back text
 
     def make_task(self, folder: Path) -> WordsTask:
         """Make the task with the characters of the config, or with the folder's vocabulary."""
@@ -89,10 +89,7 @@ class WordTraining(Training):
         return RECIPES[self.config.get("like", "paper")]
 
     def prepare(self, text: str | None = None) -> list[str]:
-        """Make windows of `text`, or of the files; return notes on the text.
-
-        Raises OSError, and ValueError if the text is not the one that the run began with.
-        """
+        """Make windows of `text`, or of the files; return notes on the text."""
         o, files = self.options, self.config["files"]
         text = read_words(files) if text is None else text
         if digest_of(text.encode()) != self.config["digest"]:
@@ -112,11 +109,6 @@ class WordTraining(Training):
         return [] if files else [f"the text is the help of Python {platform.python_version()};"
                                  " --text FILE takes your own"]
 
-    @property
-    def validate_every(self) -> int:  # type: ignore[override]
-        """Steps between two validations."""
-        return self.options["validate_every"]
-
     def batch(self, step: int) -> tuple[np.ndarray, ...]:
         """Return the batch (ids, targets) of a step; steps must come in their order."""
         return self.batches.draw(self.rng)
@@ -125,8 +117,8 @@ class WordTraining(Training):
         """Return the record of a step."""
         return WordsProgress(s.step, float(s.scores), s.batch[-1].size, s.rate, s.seconds)
 
-    def announced(self, folder: Path) -> Iterator[str]:
-        """Yield lines about the text and the model."""
+    def announcement(self, folder: Path) -> Iterator[str]:
+        """Yield lines about the text and the model, and one if it needs much memory."""
         parameters = sum(p.value.size for p in self.model.parameters())
         yield (f"{self.characters:,} characters, the last {self.held_characters:,} held back;"
                f" {self.task.vocab_size:,} different tokens, {parameters:,} parameters, into"
@@ -135,6 +127,7 @@ class WordTraining(Training):
             decayed = sum(p.value.size for p in self.optimizer.decayed)
             yield (f"AdamW: the {decayed:,} parameters in matrices decay by {DECAY}, the gains of"
                    " the norms do not")
+        yield from super().announcement(folder)
 
     def nats_per_character(self, windows: Windows) -> float:
         """Return the mean loss in nats for each character, of windows of the held-back text."""
@@ -156,10 +149,7 @@ class WordTraining(Training):
                                                rng=np.random.default_rng(0)))
 
     def finish(self, history: list, seconds: float) -> tuple[dict, list[str]]:
-        """Measure the model on the held-back text.
-
-        Returns (numbers for metrics.json, lines about the outcome).
-        """
+        """Measure the model on the held-back text."""
         nats = self.nats_per_character(self.held_out)
         perplexity, tokens = math.exp(min(nats, 700)), sum(p.tokens for p in history)
         told = (f"words: {self.optimizer.t} steps, {nats:.3f} nats per character of the"
