@@ -15,10 +15,39 @@ from ..text.corpus import Corpus
 from ..text.measures import TextProgress, loss_on
 from ..text.pictures import plot_text_training
 from ..text.task import TextTask, encoded, longest
+from ..text.vocabulary import Vocabulary
 from ..training.loop import Step
 from .training import VOCABULARY, Training
 
 SHOWN = 3  # translations in the report
+
+
+def data_of(config: dict, vocabulary: Vocabulary, corpus: Corpus | None = None) -> tuple:
+    """Read or take the pairs of a run; return (batches, held-out ids, held-out lines, notes)."""
+    o, most = config["train"], config["model"]["max_len"]
+    corpus = corpus or Corpus.read(config["files"], config["seed"])
+    if corpus.digest != config["digest"]:
+        raise ValueError("sentence pairs must be those that the run began with, got others in "
+                         + " and ".join(filter(None, config["files"].values())))
+    training, _ = encoded(vocabulary, corpus.training, o["max_length"])
+    held_out, lines = encoded(vocabulary, corpus.validation, most)
+    if not training or not held_out:
+        raise ValueError(f"there must be pairs of at most {o['max_length']} tokens for training,"
+                         f" got {len(training)}, and of at most {most} for validation, got"
+                         f" {len(held_out)}")
+    if (needed := longest(training)) > o["tokens"]:
+        raise ValueError(f"tokens must be at least those of the longest sentence, {needed}, got"
+                         f" tokens={o['tokens']}")
+    left_out = [("training", len(corpus.training) - len(training), o["max_length"]),
+                ("validation", len(corpus.validation) - len(held_out), most)]
+    return Batches(training, o["tokens"], config["seed"]), held_out, lines, corpus.notes + [
+        f"{n} pairs for {what} are left out: a side has more than {limit} tokens, or none"
+        for what, n, limit in left_out if n]
+
+
+def steps_of(options: dict, batches: Batches) -> int:
+    """Return the number of steps in the epochs of a training."""
+    return max(1, round(options["epochs"] * batches.per_epoch))
 
 
 class PairTraining(Training):
@@ -47,28 +76,11 @@ class PairTraining(Training):
         return TextTask(self.vocabulary(folder), self.options["max_length"],
                         self.options.get("tokenize", "13a"))           # an earlier run has none
 
-    def prepare(self, corpus: Corpus | None = None) -> list[str]:
-        """Make batches of the sentence pairs in `corpus` or in the files; return notes on them."""
-        files, o = self.config["files"], self.options
-        corpus = corpus or Corpus.read(files, self.config["seed"])
-        if corpus.digest != self.config["digest"]:
-            raise ValueError("sentence pairs must be those that the run began with, got others in "
-                             + " and ".join(filter(None, files.values())))
-        training, _ = encoded(self.task.vocabulary, corpus.training, o["max_length"])
-        held_out, lines = encoded(self.task.vocabulary, corpus.validation, self.model.max_len)
-        if not training or not held_out:
-            raise ValueError(f"there must be pairs of at most {o['max_length']} tokens for"
-                             f" training, got {len(training)}, and of at most {self.model.max_len}"
-                             f" for validation, got {len(held_out)}")
-        if (needed := longest(training)) > o["tokens"]:
-            raise ValueError(f"tokens must be at least those of the longest sentence, {needed},"
-                             f" got tokens={o['tokens']}")
-        self.batches = Batches(training, o["tokens"], self.config["seed"])
-        self.held_out, self.validation = held_out, lines
-        left_out = [("training", len(corpus.training) - len(training), o["max_length"]),
-                    ("validation", len(corpus.validation) - len(held_out), self.model.max_len)]
-        return corpus.notes + [f"{n} pairs for {what} are left out: a side has more than {most}"
-                               " tokens, or none" for what, n, most in left_out if n]
+    def prepare(self, data: tuple | None = None) -> list[str]:
+        """Take the tuple that `data_of` returns for the pairs of the run; return its notes."""
+        self.batches, self.held_out, self.validation, notes = data or data_of(
+            self.config, self.task.vocabulary)
+        return notes
 
     @functools.cached_property
     def validation_batches(self) -> Batches:
@@ -79,7 +91,7 @@ class PairTraining(Training):
     @property
     def steps(self) -> int:
         """The number of the last step."""
-        return max(1, round(self.options["epochs"] * self.batches.per_epoch))
+        return steps_of(self.options, self.batches)
 
     @property
     def validate_every(self) -> int:

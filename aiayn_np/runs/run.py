@@ -92,13 +92,13 @@ class Run:
     def go_on(self, changed: dict) -> list[str]:
         """Make the data ready for a training that goes on; return notes on them.
 
-        changed : options of the training that replace those of the config
-
-        Raises OSError, TypeError and ValueError for bad options, and CheckpointError if the history
-        or the data are not those of the run.
+        Sets `config` with the `changed` options of the training. Raises OSError, TypeError and
+        ValueError for bad options, and CheckpointError for a history or data of another run.
         """
-        check_options(self.training.options | changed)
-        self.training.options |= changed
+        options = self.training.options | changed
+        check_options(options)
+        self.config = self.training.config = self.config | dict(train=options)
+        self.training.options = options
         if not self.history:
             self.history = records_in(self.folder / "history.csv", self.training.record,
                                       self.optimizer.t)

@@ -19,7 +19,7 @@ from ..text.words import Characters, Pieces, read_words
 from ..training.loop import AVERAGED
 from ..variants.choices import CHOICES
 from .estimates import check_fits
-from .pairs import PairTraining
+from .pairs import PairTraining, data_of, steps_of
 from .run import Run
 from .training import SIZES, check_options
 from .words import WordTraining
@@ -80,8 +80,7 @@ def start_pairs(folder: str | Path, files: dict, *, preset: str = "small",
                 **options: Any) -> tuple[Run, list[str]]:
     """Make the run of a translator that is ready to train; return (run, notes on its pairs).
 
-    files : dict of paths of the pairs, as in Corpus.read
-    preset : a name in PRESETS
+    files : {name: path} of the pairs, as in Corpus.read     preset : a name in PRESETS
     """
     config = config_of(PairTraining.name, PAIRS | PRESETS[preset], **options)
     o = config["train"]
@@ -94,11 +93,11 @@ def start_pairs(folder: str | Path, files: dict, *, preset: str = "small",
     vocabulary = Vocabulary.train(lines, size, **{name: o[name] for name in CHARACTERS})
     config |= dict(files={name: path and os.path.realpath(path) for name, path in files.items()},
                    digest=corpus.digest, vocabulary=digest_of(vocabulary.model))
+    data = batches, _, held_out, _ = data_of(config, vocabulary, corpus)
+    config["examples"] = [source for source, _ in held_out[:5]]
+    o["average_every"] = max(1, steps_of(o, batches) // (LAST_PART * AVERAGED))
     run = Run(folder, config, vocabulary)
-    notes = run.training.prepare(corpus)
-    config["examples"] = [source for source, _ in run.training.validation[:5]]
-    o["average_every"] = max(1, run.training.steps // (LAST_PART * AVERAGED))
-    return run, notes
+    return run, run.training.prepare(data)
 
 
 def config_of(task: str, known: dict, *, seed: int = 0, dtype: str = "float32",

@@ -55,8 +55,6 @@ class Training(ABC):
         "variants" (names of `variants.choices`), "dtype", "seed", "train" (the options of
         training), and what a kind of training adds
     vocabulary : the vocabulary that a new run has learned; a saved run reads it in its folder
-
-    `recent` holds the model's last states, which are averaged.
     """
 
     shape: ClassVar[dict] = dict(  # of a config, as in shape.py
@@ -80,12 +78,9 @@ class Training(ABC):
         model = make_model(self.task.vocab_size, **options, rng=self.rng)
         self.model = model.astype(config["dtype"])
         self.optimizer = make_optimizer(self.model)
-        self.recent: deque[dict] = deque(maxlen=loop.AVERAGED)
-
-    @property
-    def state(self) -> dict[str, Any]:
-        """What training needs to go on, besides the model."""
-        return dict(optimizer=self.optimizer, rng=self.rng, recent=self.recent)
+        self.recent: deque[dict] = deque(maxlen=loop.AVERAGED)         # states for the average
+        self.state: dict[str, Any] = dict(optimizer=self.optimizer, rng=self.rng,
+                                          recent=self.recent)          # and the model: to go on
 
     @property
     def steps(self) -> int:
@@ -133,11 +128,7 @@ class Training(ABC):
         """Return a Figure of the training curve."""
 
     def run(self, *, threads: int | None = None) -> Iterator:
-        """Train from the current step to the last one, and yield the record of each step.
-
-        Every `validate_every` steps, and at the end, the model is validated. A toy task ends as
-        soon as it is solved.
-        """
+        """Train to the last step, or until a toy task is solved; yield the record of each step."""
         check_sizes(threads=1 if threads is None else threads)
         o, (_, _, rate_of) = self.options, self.recipe
         criterion = LabelSmoothedCrossEntropy(o["eps_ls"], pad=self.task.pad)

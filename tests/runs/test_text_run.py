@@ -22,6 +22,7 @@ from aiayn_np.module import leaves
 from aiayn_np.runs import estimates
 from aiayn_np.runs.open import open_run
 from aiayn_np.runs.pairs import PairTraining
+from aiayn_np.runs.run import Run
 from aiayn_np.runs.start import start_pairs
 from aiayn_np.text.vocabulary import Vocabulary
 from aiayn_np.training.threads import VARIABLES
@@ -213,22 +214,18 @@ def test_bad_requests_end_with_2_and_one_line(folder, tmp_path, capsys, argv, me
 
 
 def test_changed_pairs_are_not_resumed_with(folder, tmp_path, capsys):
-    files = open_run(folder).config["files"]
-    with open(files["source"], "r+", encoding="utf-8") as file:
-        content = file.read()
-        file.seek(0)
-        file.write(content.replace("eins", "EINS", 1))
+    path = Path(open_run(folder).config["files"]["source"])
+    content = path.read_text(encoding="utf-8")
+    path.write_text(content.replace("eins", "EINS", 1), encoding="utf-8")
     assert main(["train", "text", "--out", str(folder), "--resume", "--epochs", "9"]) == 2
     assert "must be those that the run began with" in capsys.readouterr().err
-    with open(files["source"], "w", encoding="utf-8") as file:
-        file.write(content)
+    path.write_text(content, encoding="utf-8")
 
 
 def test_what_does_not_fit_into_memory_is_refused_before_it_starts(tmp_path, monkeypatch, capsys):
     out = tmp_path / "run"
-    argv = [*options(tmp_path), "--out", str(out)]
     monkeypatch.setattr(estimates, "memory_bytes", lambda: 2e5)
-    assert main(argv) == 1
+    assert main([*options(tmp_path), "--out", str(out)]) == 1
     assert "training needs about 1 MB" in capsys.readouterr().err
     assert not (out / "model.npz").exists()
 
@@ -261,12 +258,15 @@ def test_the_parameter_formula_counts_the_model(tmp_path):
     assert needed / 2 < held < needed * 2
 
 
-def test_states_are_kept_for_averaging_as_far_apart_as_the_run_says(tmp_path):
+def test_states_are_kept_for_averaging_as_far_apart_as_the_run_says(tmp_path, monkeypatch):
+    monkeypatch.setattr("aiayn_np.runs.start.Run", lambda folder, config, learned: Run(
+        folder, json.loads(json.dumps(config)), learned))
     source, target = write(tmp_path, sentences(60))
     run, _ = start_pairs(tmp_path / "r", dict(source=source, target=target), vocab_size=60,
                          d_model=8, d_ff=8, h=2, N=1, tokens=50, epochs=100)
-    assert run.config["train"]["average_every"] == 100 * run.training.batches.per_epoch // 70
-    run.config["train"]["average_every"] = 3
+    config = run.config                                # complete from the start, and never changed
+    run.go_on({"average_every": 3})
+    assert config["train"]["average_every"] == 100 * run.training.batches.per_epoch // 70
     assert run.training.batches.per_epoch > 4
     assert [p.step for p in itertools.islice(run.training.run(), 4)] == [1, 2, 3, 4]
     assert len(run.training.recent) == 1
