@@ -1,4 +1,4 @@
-"""The folder of a training run: what is in it, and how it is written and opened.
+"""Runs: begin, train, save and open the folder of a training.
 
 Public names, by the file that defines them:
 

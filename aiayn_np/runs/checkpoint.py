@@ -1,6 +1,6 @@
 """Checkpoints: a model, with the optimizer, generator and history that training needs to go on.
 
-The file is an `.npz` of plain arrays: no pickle, so that loading runs no code.
+A checkpoint is an `.npz` file of plain arrays without pickle. So loading it runs no code.
 """
 
 import contextlib
@@ -19,9 +19,9 @@ from ..training.optimizer import Adam
 from .shape import check_shape
 
 VERSION = 2
-MOST_HEADER = 16 * 2**20  # bytes; those of a small run are some thousands
-FREE = ("P_drop", "max_len")  # these may differ: they do not change what the parameters mean
-HEADER: dict[str, Any] = dict(  # what it must hold
+MOST_HEADER = 16 * 2**20  # bytes; the header of a small run has some thousands
+FREE = ("P_drop", "max_len")  # options that do not change the meaning of parameters
+HEADER: dict[str, Any] = dict(  # the shape of a header, as in shape.py
     version=int, config=object, step=int, rng=({str: object}, None), recent=int, arrays=[str],
     structure={str: str})
 
@@ -29,10 +29,10 @@ HEADER: dict[str, Any] = dict(  # what it must hold
 def save_checkpoint(path: str | Path, model: Module, *, optimizer: Adam | None = None,
                     rng: np.random.Generator | None = None, recent: Collection[dict] = (),
                     history: Mapping[str, np.ndarray] | None = None, config: Any = None) -> None:
-    """Write a model, and a `config` that JSON can hold, to `path`.
+    """Write a model to `path`, with a `config` of plain values as in JSON.
 
-    Training can go on from a checkpoint that has the `optimizer`, the generator `rng` and the
-    `recent` states that are averaged. `history` is a table of its steps, {name: column}.
+    Training can go on from a checkpoint that holds the `optimizer`, the generator `rng` and the
+    `recent` states for the average. `history` is a table of the steps, {name: column}.
     """
     header = dict(version=VERSION, config=config, step=0, rng=None, recent=len(recent), arrays=[],
                   structure=structure(model, without=FREE))
@@ -62,7 +62,7 @@ def read_header(path: str | Path) -> dict:
 
 
 def header_of(file, path):
-    """Return the header of an open checkpoint, which a training may replace under its name."""
+    """Return the header of an open checkpoint file, even if a training replaces it meanwhile."""
     if (size := file.zip.getinfo("header.npy").file_size) > MOST_HEADER:
         raise CheckpointError(f"{path} must have a header of at most {MOST_HEADER:,} bytes, got"
                               f" {size:,}")
@@ -82,7 +82,7 @@ def header_of(file, path):
 
 
 def parts_of(file, path, header):
-    """Return {part: {name: array}} of an open checkpoint, whose header names all its arrays."""
+    """Return {part: {name: array}} of an open checkpoint. The header must name all arrays."""
     if wrong := set(file.files) ^ {"header", *header["arrays"]}:
         names = ", ".join(sorted(map(str, wrong))[:10])
         raise CheckpointError(f"{path} is incomplete, missing or unknown: {names}")
@@ -95,13 +95,13 @@ def parts_of(file, path, header):
 
 @contextlib.contextmanager
 def opened(path):
-    """Open a checkpoint file, and turn errors of its readers into a CheckpointError."""
+    """Open a checkpoint file; an error of the readers becomes a CheckpointError."""
     try:
         with open(path, "rb") as raw, np.load(raw, allow_pickle=False) as file:
             yield file
     except Exception as error:  # the readers may raise anything for damaged bytes
         if isinstance(error, CheckpointError) or getattr(error, "filename", None):
-            raise                                                      # it names the file
+            raise                                                      # the error names the file
         reason = str(error) or type(error).__name__
         raise CheckpointError(f"{path} is not a readable checkpoint: {reason}") from error
 
@@ -109,17 +109,17 @@ def opened(path):
 def load_checkpoint(path: str | Path, model: Module, *, optimizer: Adam | None = None,
                     rng: np.random.Generator | None = None, recent: deque | None = None,
                     history: dict | None = None) -> Any:
-    """Load a checkpoint into a model, and into the other objects that are given, in place.
+    """Load a checkpoint into a model and the other given objects, in place; return the config.
 
-    Returns the config. Everything is checked before anything is written. Raises FileNotFoundError,
-    or CheckpointError with path and reason: the file is damaged, or is of another model.
+    The whole file is checked before any object is changed. Raises FileNotFoundError, or
+    CheckpointError with path and reason if the file is damaged or of another model.
     """
     header, parts = read(path, model)
     with fitting(path):
         states = states_of(parts, header["recent"], model)
         moments = moments_of(optimizer, parts) if optimizer else []
         if rng is not None:
-            set_state(type(rng.bit_generator)(), header["rng"])        # first another generator
+            set_state(type(rng.bit_generator)(), header["rng"])        # try it on another generator
         model.load_state_dict(parts.get("model", {}))
     if optimizer is not None:
         optimizer.t = header["step"]
@@ -148,7 +148,7 @@ def read(path, model):
 
 @contextlib.contextmanager
 def fitting(path):
-    """Turn the errors of what does not fit into a CheckpointError that names the file."""
+    """Turn an error about data that do not fit into a CheckpointError that names the file."""
     try:
         yield
     except (KeyError, TypeError, ValueError, MemoryError) as error:
@@ -156,7 +156,7 @@ def fitting(path):
 
 
 def states_of(parts, count, model):
-    """Return the states that are averaged, `count` of them; check that they are of the model."""
+    """Return the `count` states for the average; raise an error if they are of another model."""
     states = [part for name, part in parts.items() if name.startswith("recent.")]
     if len(states) != count:
         raise ValueError(f"recent must be the number of its states, {len(states)}, got {count}")
@@ -166,7 +166,7 @@ def states_of(parts, count, model):
 
 
 def moments_of(optimizer, parts):
-    """Return the stored moments in the order of the optimizer's; check their shapes."""
+    """Return the stored moments in the order of the optimizer; raise ValueError for wrong ones."""
     shapes = {str(i): p.value.shape for i, p in enumerate(optimizer.parameters)}
     moments = []
     for stored in (parts.get(name, {}) for name in "mv"):
@@ -181,7 +181,7 @@ def moments_of(optimizer, parts):
 
 
 def set_state(generator, state):
-    """Set the state of a bit generator; raise ValueError for what is none."""
+    """Set the state of a bit generator; raise ValueError if it is of another kind of generator."""
     try:
         generator.state = state
     except (AttributeError, KeyError, TypeError, ValueError, OverflowError, IndexError) as error:

@@ -6,20 +6,20 @@ from ..checks import memory_bytes
 from ..training.loop import AVERAGED
 
 COPIES = 4 + AVERAGED + 3  # value, gradient, m, v; states for averaging; and their average
-WIDE, INNER, LOGITS = 30, 3, 3  # arrays of a step, about: d_model and d_ff wide in a layer; logits
+WIDE, INNER, LOGITS = 30, 3, 3  # arrays of a step, d_model or d_ff wide in a layer; logits
 
 
 def parameter_count(vocab_size: int, *, N: int, d_model: int, d_ff: int, **_: object) -> int:
-    """Count the numbers in a Transformer's parameters, without those that variants add."""
+    """Count the numbers in a Transformer's parameters; the parameters of variants do not count."""
     feed_forward = 2 * d_model * d_ff + d_ff + d_model
     return vocab_size * d_model + N * (12 * d_model**2 + 2 * feed_forward + 10 * d_model)
 
 
 def training_bytes(vocab_size: int, positions: int, *, N: int, d_model: int, d_ff: int,
                    dtype: str = "float32", **_: object) -> int:
-    """Estimate the bytes that training needs: for the parameters, and for the arrays of a step.
+    """Estimate the bytes that a training needs for its parameters and for the arrays of a step.
 
-    positions : rows times columns of the ids that a process computes at once, on one side
+    positions : number of ids, on one side, that a process computes at once
     """
     count = parameter_count(vocab_size, N=N, d_model=d_model, d_ff=d_ff)
     step = positions * (N * (WIDE * d_model + INNER * d_ff) + LOGITS * vocab_size)
@@ -27,7 +27,7 @@ def training_bytes(vocab_size: int, positions: int, *, N: int, d_model: int, d_f
 
 
 def large(needed: float, what: str) -> str:
-    """Return a line that says so if `what` needs more than a quarter of the memory, else ""."""
+    """Return a line on the memory that `what` needs if it is over a quarter of all, else ""."""
     if needed <= memory_bytes() / 4:
         return ""
     return f"{what} needs about {size(needed)} of memory, this machine has {size(memory_bytes())}"
@@ -36,7 +36,7 @@ def large(needed: float, what: str) -> str:
 def check_fits(config: dict, vocab_size: int, longest: int) -> None:
     """Raise MemoryError if the training of a config needs more memory than this machine has.
 
-    longest : the most tokens of a row, where a batch has a number of rows
+    longest : most tokens of a row; it counts where the config has a number of rows
     """
     options = config["train"]
     rows = options.get("batch_size", 0) // options["accumulate"]

@@ -13,13 +13,13 @@ from ..files import CheckpointError
 
 
 def columns_of(records: Sequence, kind: type) -> dict[str, np.ndarray]:
-    """Return {name: array (n,)} of n records of one kind, which is a dataclass; None is nan."""
+    """Return {name: array (n,)} of n records of the dataclass `kind`; None becomes nan."""
     return {f.name: np.array([getattr(record, f.name) for record in records],
                              dtype=int if f.type is int else float) for f in fields(kind)}
 
 
 def records_of(columns: Mapping[str, np.ndarray], kind: Any) -> list:
-    """Return the records whose columns these are; raise ValueError if they are not."""
+    """Turn columns into records; raise ValueError for missing, unequal or not finite columns."""
     names, shapes = [f.name for f in fields(kind)], {c.shape for c in columns.values()}
     if {*names} != {*columns} or [len(shape) for shape in shapes] != [1] or not all(
             columns[f.name].dtype.kind in "if" and (f.default is None or
@@ -40,9 +40,9 @@ def csv_of(records: Sequence, kind: type) -> bytes:
 
 
 def records_in(path: Path, kind: type, last: int) -> list:
-    """Return the records up to a step of a history.csv; [] if there is no file.
+    """Return the records up to step `last` in history.csv, where an earlier version kept them.
 
-    An earlier version had them there, with more columns. Raises CheckpointError if it is damaged.
+    Without the file, there are no records. Raises CheckpointError if the file is damaged.
     """
     try:
         with open(path, newline="", encoding="utf-8") as file:
@@ -62,7 +62,7 @@ def records_in(path: Path, kind: type, last: int) -> list:
 
 
 def check_steps(records: Sequence, last: int) -> None:
-    """Raise ValueError unless records, if there are any, tell every step up to `last`."""
+    """Raise ValueError unless the steps of records, if any, follow each other up to `last`."""
     steps = [record.step for record in records]
     if steps and (steps[-1] != last or steps != [*range(steps[0], steps[0] + len(steps))]):
         raise ValueError(f"its history must tell every step up to {last} once and in order")

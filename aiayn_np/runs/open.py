@@ -15,7 +15,7 @@ from .run import TRAININGS, Run
 from .shape import check_shape
 from .training import VOCABULARY, check_options
 
-POSITIONS = 2**26  # numbers in a table of positions, which is in no file
+POSITIONS = 2**26  # most numbers in a table of positions; no file holds the table
 
 
 def open_run(folder: str | Path) -> Any:
@@ -52,7 +52,7 @@ def open_run(folder: str | Path) -> Any:
 
 
 def saved_nothing(folder: Path) -> bool:
-    """Tell whether a folder holds only what a training left whose first save did not end."""
+    """Tell whether the first save into a folder did not end, and nothing else is in the folder."""
     mine = {*parts_in(folder), folder / VOCABULARY}
     return folder.is_dir() and set() < {*folder.iterdir()} <= mine
 

@@ -54,7 +54,7 @@ class PairTraining(Training):
     """A training on sentence pairs.
 
     config : as in Training, and "files" (paths of the pairs), "digest" (of the pairs),
-        "vocabulary" (the digest of its file), "examples" (validation lines, for pictures)
+        "vocabulary" (digest of the vocabulary), "examples" (validation lines, for pictures)
     """
 
     name = "text"
@@ -74,7 +74,7 @@ class PairTraining(Training):
     def make_task(self, folder: Path) -> TextTask:
         """Make the task with the folder's vocabulary."""
         return TextTask(self.vocabulary(folder), self.options["max_length"],
-                        self.options.get("tokenize", "13a"))           # an earlier run has none
+                        self.options.get("tokenize", "13a"))           # not in an earlier config
 
     def prepare(self, data: tuple | None = None) -> list[str]:
         """Take the tuple that `data_of` returns for the pairs of the run; return its notes."""
@@ -84,7 +84,7 @@ class PairTraining(Training):
 
     @functools.cached_property
     def validation_batches(self) -> Batches:
-        """The validation pairs, in batches that need no more memory than training does."""
+        """The validation pairs, in batches that need no more memory than a training step."""
         budget = self.options["tokens"] // (self.options["accumulate"] * self.ranks.size)
         return Batches(self.held_out, max(budget, longest(self.held_out)), 0)
 
@@ -129,7 +129,7 @@ class PairTraining(Training):
             progress.bleu = self.score(self.translations(average)).score
 
     def translations(self, model: Any, **options: Any) -> list[str]:
-        """Return a model's translations of the validation set; options: those of `translate`."""
+        """Return a model's translations of the validation set; options as in `translate`."""
         sources = [source for source, _ in self.validation]
         return self.pipeline(self.task, model).lines(sources, ranks=self.ranks, **options)
 
@@ -159,7 +159,7 @@ class PairTraining(Training):
         ), self.lines(found, lines)
 
     def lines(self, found: dict, lines: list[str]) -> Iterator[str]:
-        """Yield lines about the outcome, and a few translations."""
+        """Yield the BLEU of each way to translate, and a few translations."""
         yield f"step {self.optimizer.t}, BLEU of {len(self.validation)} validation pairs:"
         yield from (f"  {score.score:6.2f}  {way}" for way, score in found.items())
         yield f"  {found['average, greedy'].signature}\n"

@@ -1,4 +1,4 @@
-"""A run: a folder with the checkpoint of a training, its history, and what was measured."""
+"""A run: a folder with the checkpoint of a training, its history and its measurements."""
 
 import json
 from collections.abc import Iterable
@@ -24,12 +24,11 @@ TRAININGS: dict[str, type[Training]] = dict.fromkeys(TASKS, SymbolTraining) | {
 
 
 class Run:
-    """The folder of a training: its checkpoint with the history, and what was measured at the end.
+    """The folder of a training: its checkpoint with the history, and the final measurements.
 
-    config : the dict from which the training is made, see Training; the checkpoint holds it
-    vocabulary : that of a new run, if it learned one, see Training
+    config, vocabulary : as in Training; the checkpoint holds the config
 
-    `training` has the task, the model, and what trains it; `history` the records of its steps.
+    `training` holds the task, the model and the optimizer. `history` holds a record for each step.
     """
 
     saved: int | None = None  # the step of the checkpoint when it was last read or written
@@ -50,7 +49,7 @@ class Run:
 
     @property
     def note(self) -> str:
-        """Return what a user of the run must know beforehand, as one line, or ""."""
+        """Return a line that warns the user of an unfinished training, or ""."""
         if self.optimizer.t == 0 or self.metrics.exists():
             return ""
         return (f"note: the training in {self.folder} did not end, it is at step"
@@ -72,11 +71,11 @@ class Run:
         return self.solved or self.optimizer.t >= self.training.steps
 
     def pipeline(self) -> Any:
-        """Return the model to use, the average of its last states, with its task."""
+        """Return the pipeline of the trained model, the average of its last states."""
         return self.training.pipeline(self.task, self.training.averaged())
 
     def trained(self) -> Any:
-        """Return the model to use."""
+        """Return the trained model, the average of its last states."""
         return self.pipeline().model
 
     def load(self) -> None:
@@ -84,7 +83,7 @@ class Run:
         columns: dict[str, np.ndarray] = {}
         load_checkpoint(self.checkpoint, self.model, history=columns, **self.training.state)
         self.saved = self.optimizer.t
-        if columns:                                                    # an earlier one has none
+        if columns:                                                    # not in an earlier one
             with fitting(self.checkpoint):
                 self.history = records_of(columns, self.training.record)
                 check_steps(self.history, self.saved)
@@ -149,7 +148,7 @@ class Run:
         return lines
 
     def draw(self) -> list[Path]:
-        """Save all pictures of the training; return the paths."""
+        """Save the pictures of the training; return the paths."""
         paths = [self.folder / "loss.png"]
         save_figure(self.training.plot(self.history), paths[0], dpi=120)
         for example in self.training.examples(1):

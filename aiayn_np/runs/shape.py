@@ -1,6 +1,6 @@
-"""The shape of data that came from a file of JSON, as a declaration, and its check.
+"""Declare the shape of JSON data, and check data against the declaration.
 
-    object                       anything
+    object                       any value
     int, float, str              a value of this type; true is no integer, and infinity no number
     None                         null
     {"a", "b"}                   one of these texts
@@ -20,9 +20,9 @@ WORDS: dict[Any, str] = {int: "an integer", float: "a number", str: "a text", No
 
 
 def check_shape(name: str, value: Any, shape: Any) -> None:
-    """Raise CheckpointError unless a value has a shape; it names the first part that has not.
+    """Raise CheckpointError if a value, or a part of it, does not fit the declared shape.
 
-    name : of the value, for the message: the file, and what the value is called in it
+    name : the file and the place of the value in it, for the message
     """
     if isinstance(shape, tuple):
         shape = next((one for one in shape if fits(value, one)), shape[0])
@@ -37,7 +37,7 @@ def check_shape(name: str, value: Any, shape: Any) -> None:
 
 
 def fits(value, shape):
-    """Tell whether a value has a shape, whatever is in it."""
+    """Tell whether a value fits a shape; the elements of a list or a dict are not looked at."""
     if isinstance(shape, (list, dict)):
         return isinstance(value, type(shape))
     if isinstance(shape, (set, frozenset)):
@@ -51,7 +51,7 @@ def fits(value, shape):
 
 
 def declared(name, value, shape):
-    """Return (key, shape) for each key of a dict whose shape is declared; each must be there."""
+    """Return (key, shape) for each declared key of a dict; a missing key is a CheckpointError."""
     if str in shape:
         return [(key, shape[str]) for key in value]
     if missing := [key for key in shape if not key.endswith("?") and key not in value]:
@@ -60,12 +60,12 @@ def declared(name, value, shape):
 
 
 def words_of(shape):
-    """Return a shape in words, without what is in it."""
+    """Return the name of a shape, such as "a list", without the shapes of its elements."""
     if isinstance(shape, (set, frozenset)):
         return f"one of {', '.join(sorted(shape))}"
     return WORDS[type(shape) if isinstance(shape, (list, dict)) else shape]
 
 
 def given(value):
-    """Return a value in a few words."""
+    """Return a value in few words, for a message."""
     return WORDS[type(value)] if isinstance(value, (list, dict)) else repr(value)[:60]

@@ -24,9 +24,9 @@ from .run import Run
 from .training import SIZES, check_options
 from .words import WordTraining
 
-LAST_PART = 14  # the states that are averaged lie in the last 1/14 of the training, as in Sec. 6.1
-POSITIONS = 256  # at least; a text to translate may be longer than those in training
-MORE = 52  # positions more than symbols of the longest sequence: an output may be longer
+LAST_PART = 14  # states for the average lie in the last 1/14 of the training, as in Sec. 6.1
+POSITIONS = 256  # of a translator, at least; a text may be longer than the lines of the training
+MORE = 52  # positions beyond the symbols of the longest sequence, for a longer output
 CHARACTERS = ("normalization", "character_coverage")  # options of a vocabulary for pairs
 VALIDATIONS = 10  # in a training on a text, at least
 
@@ -106,9 +106,9 @@ def config_of(task: str, known: dict, *, seed: int = 0, dtype: str = "float32",
 
     Sizes of the model stand under "model", all other options under "train".
 
-    task : its name          known : {name: default} of the options
-    seed : for held-out pairs, weights, batches and dropout
-    variants : {option: name} as in `variants.choices`; the others are the paper's
+    task : name of the task     known : {name: default} of the options
+    seed : seed of held-out pairs, weights, batches and dropout
+    variants : {option: name} as in `variants.choices`; other options are the paper's
     """
     if unknown := set(options) - set(known):
         raise ValueError(f"options must be some of {', '.join(known)}, got {', '.join(unknown)}")

@@ -12,7 +12,7 @@ from ..training import loop
 from ..training.tasks import TASKS, Task
 from .training import Training
 
-TESTED, SHOWN = 2000, 6  # test sequences, and those of them in the report
+TESTED, SHOWN = 2000, 6  # test sequences; test sequences in the report
 
 
 class SymbolTraining(Training):
@@ -36,7 +36,7 @@ class SymbolTraining(Training):
         return TASKS[self.config["task"]](**self.config["task_options"])
 
     def prepare(self) -> list[str]:
-        """Make the validation examples; batches are drawn when they are needed.
+        """Make the validation examples; a batch is drawn in its step.
 
         Raises ValueError if no sequence is left to validate and to test on.
         """
@@ -49,7 +49,7 @@ class SymbolTraining(Training):
         return self.task.batch(self.options["batch_size"], self.rng)
 
     def validate(self, progress: loop.Progress) -> None:
-        """Write into a record which share is decoded exactly; the task is solved if all are."""
+        """Write into a record the share of exactly decoded sequences; 1 solves the task."""
         loop.write_share(self.model, self.recent, self.task, self.held_out, self.ranks, progress)
 
     def announcement(self, folder: Path) -> Iterator[str]:
@@ -58,7 +58,7 @@ class SymbolTraining(Training):
         yield from super().announcement(folder)
 
     def finish(self, history: list, seconds: float) -> tuple[dict, Iterator[str]]:
-        """Decode the test examples, which training and validation never use."""
+        """Decode the test examples. Training and validation never use them."""
         examples, model = self.task.test(TESTED), self.averaged()
         share = loop.share_exact(model, examples, self.ranks, bos=self.task.bos, eos=self.task.eos)
         solved = "solved" if history and history[-1].solved else "not solved"
@@ -68,7 +68,7 @@ class SymbolTraining(Training):
                 self.lines(told, model, examples))
 
     def lines(self, told: str, model: Any, examples: tuple) -> Iterator[str]:
-        """Yield what is told of the outcome, and a few test sequences with the model's output."""
+        """Yield a line on the outcome, and a few test sequences with the model's output."""
         yield told
         src, _, tgt_out = (ids[:SHOWN] for ids in examples)
         out = self.pipeline(self.task, model).decode(src, max_len=tgt_out.shape[1])

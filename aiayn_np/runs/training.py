@@ -49,7 +49,7 @@ def warmup(training: "Training") -> Callable[[int], float]:
 
 
 class Training(ABC):
-    """A task with its data, the model that learns it, its optimizer and its generator.
+    """A task with its data, a model that learns it, the optimizer and the generator.
 
     config : a dict of the shape `shape`, with "task" (name), "model" (options of the model),
         "variants" (names of `variants.choices`), "dtype", "seed", "train" (the options of
@@ -57,17 +57,17 @@ class Training(ABC):
     vocabulary : the vocabulary that a new run has learned; a saved run reads it in its folder
     """
 
-    shape: ClassVar[dict] = dict(  # of a config, as in shape.py
+    shape: ClassVar[dict] = dict(  # the shape of a config, as in shape.py
         task=str, seed=int, dtype={"float32", "float64"}, model=SIZES | dict(max_len=int),
         variants={option: set(names) for option, names in CHOICES.items()},
         train=dict(eps_ls=float, warmup_steps=int, rate_scale=float, accumulate=int))
     recipe: Any = (Transformer, Adam, warmup)  # makers of the model, the optimizer and the rate
-    record: Any  # the class of the records of its steps
+    record: Any  # the class of the records of steps
     pipeline: Any  # the class that uses the trained model
     files: tuple[str, ...] = ()  # names of files in the folder that only this kind of run has
-    measure: Any = staticmethod(loop.token_nats)  # what a step keeps of the scores of its batch
+    measure: Any = staticmethod(loop.token_nats)  # function of the loss cache: the scores of a step
     ranks: Any = ALONE  # the processes that share each batch; all hold the training, rank 0 writes
-    name: str  # of the task, in a config
+    name: str  # the task in a config; toy tasks have their own names
 
     def __init__(self, folder: Path, config: dict, vocabulary: Any = None) -> None:
         self.config, self.options, self.learned = config, config["train"], vocabulary
@@ -80,7 +80,7 @@ class Training(ABC):
         self.optimizer = make_optimizer(self.model)
         self.recent: deque[dict] = deque(maxlen=loop.AVERAGED)         # states for the average
         self.state: dict[str, Any] = dict(optimizer=self.optimizer, rng=self.rng,
-                                          recent=self.recent)          # and the model: to go on
+                                          recent=self.recent)          # to go on, with the model
 
     @property
     def steps(self) -> int:

@@ -21,19 +21,19 @@ from ..variants.optimizers import AdamW, cosine_rate, matrices
 from .training import VOCABULARY, Training, warmup
 
 MOST = 100_000  # tokens that a validation reads; the measurement at the end reads all
-DECAY = 0.1  # of a model like Llama, as in Touvron et al., 2023
-SAMPLE = 60  # tokens that are written at a validation
+DECAY = 0.1  # weight decay of a model like Llama, as in Touvron et al., 2023
+SAMPLE = 60  # tokens that the model writes at a validation
 
 
 def paper_model(vocab_size: int, *, encoder_layer: Any, decoder_layer: Any, attention: Any,
                 **options: Any) -> LanguageModel:
-    """Return a new language model with the encoder layers of the paper, or of a variant."""
+    """Return a new language model of encoder layers, the paper's or a variant's."""
     return LanguageModel(vocab_size, layer=encoder_layer, pad=None, **options)
 
 
 def llama_model(vocab_size: int, *, encoder_layer: Any, decoder_layer: Any, attention: Any,
                 positions: Any, **options: Any) -> LanguageModel:
-    """Return a new language model like Llama, which has layers and positions of its own."""
+    """Return a new language model with the layers and positions of Llama."""
     return llama(vocab_size, **options)
 
 
@@ -43,7 +43,7 @@ def decaying(model: LanguageModel) -> AdamW:
 
 
 def cosine(training: Training) -> Callable[[int], float]:
-    """Return a rate that rises to the same peak as that of Eq. (3), and falls by a cosine."""
+    """Return a rate that rises to the peak of Eq. (3), and then falls by a cosine."""
     warmup_steps = training.options["warmup_steps"]
     return partial(cosine_rate, steps=training.steps, peak=warmup(training)(warmup_steps),
                    warmup_steps=warmup_steps)
@@ -53,11 +53,11 @@ RECIPES = {"paper": (paper_model, Adam, warmup), "llama": (llama_model, decaying
 
 
 class WordTraining(Training):
-    """A training of a language model, by default that of the paper's layers.
+    """The training of a language model, by default a model of the paper's layers.
 
     config : as in Training, and "files" (paths of the text; None for Python's help), "digest" (of
-        the text), and the vocabulary: "characters", or the digest of its file, "vocabulary";
-        "like", the name of another recipe than that of the paper
+        the text), the vocabulary (its "characters", or its digest as "vocabulary"), and "like"
+        (name of the recipe, if it is not the paper's)
     """
 
     name = "words"
@@ -71,7 +71,7 @@ class WordTraining(Training):
     plot = staticmethod(plot_words_training)
     batches: Any = None  # Windows of the text for training; `prepare` makes them
     held_out: Any = None  # Windows of the held-back text; `prepare` makes them
-    some: Any = None  # of these windows, for the validations
+    some: Any = None  # some of these windows, for the validations
     beginning: Any = None  # the first line of the held-back text, as ids
     characters = held_characters = 0  # of the whole text, and of the held-back text
 
@@ -130,12 +130,12 @@ class WordTraining(Training):
         yield from super().announcement(folder)
 
     def nats_per_character(self, windows: Windows) -> float:
-        """Return the mean loss in nats for each character, of windows of the held-back text."""
+        """Return the mean loss for a character of the held-back text, in nats."""
         tokens_per_character = len(windows.ids) / self.held_characters
         return loss_on(self.averaged(), windows, self.ranks) * tokens_per_character
 
     def validate(self, progress: WordsProgress) -> None:
-        """Write the validation into a record, and let the model write a sample."""
+        """Write the loss on held-back text, and a sample by the model, into a record."""
         progress.validation = self.nats_per_character(self.some)
         if not math.isfinite(progress.validation):
             raise FloatingPointError(f"step {progress.step}: the loss on the held-back text must be"
@@ -143,7 +143,7 @@ class WordTraining(Training):
         progress.sample = self.sample(SAMPLE)
 
     def sample(self, steps: int) -> str:
-        """Return what the model writes after the first line of the held-back text."""
+        """Return a text that the model writes after the first line of the held-back text."""
         pipeline = self.pipeline(self.task, self.averaged())
         return self.task.text(pipeline.written(self.beginning, steps=steps, temperature=0.8,
                                                rng=np.random.default_rng(0)))
