@@ -1,4 +1,4 @@
-"""The command `check`: the gradients of a whole model, checked."""
+"""The command `check`: it checks the gradients of a whole model."""
 
 from .common import show
 

@@ -1,4 +1,4 @@
-"""Helpers of all commands: refusing a request, reporting, opening a run."""
+"""Helpers of all commands, which refuse a request, report, or open a run."""
 
 import contextlib
 import difflib
@@ -13,15 +13,15 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-NARROWEST = 20  # columns of a terminal for which lines are folded
+NARROWEST = 20  # columns; on a narrower terminal, lines are folded for this width
 
 
 class UsageError(Exception):
-    """A request that cannot be carried out; the program ends with exit code 2."""
+    """The error for a request that cannot be carried out; the exit code is 2."""
 
 
 def nearest(word: str, names: Iterable[str]) -> str:
-    """Return the end of a message about an unknown word: the name nearest to it, or ""."""
+    """Return the nearest name to an unknown word, as the end of a message; "" for no near name."""
     close = difflib.get_close_matches(word, names, 1)
     return f"; did you mean {close[0]}?" if close else ""
 
@@ -32,9 +32,9 @@ def add_run(parser: ArgumentParser, what: str = "folder that `train` wrote") -> 
 
 
 def note(text: object) -> None:
-    """Write a line to stderr, whole, as several processes may write there; nothing for "".
+    """Write a whole line to stderr at once, for several processes may write there.
 
-    Where stderr is closed or full, the work goes on without it.
+    An empty text writes nothing. A closed or full stderr stops no command.
     """
     if text != "" and sys.stderr is not None:
         with contextlib.suppress(OSError):
@@ -42,7 +42,7 @@ def note(text: object) -> None:
 
 
 def printable(text: object) -> str:
-    """Return a text that cannot steer a terminal: ESC, for example, stands in it as \\x1b.
+    """Replace control characters of a terminal in a text: ESC, for example, becomes \\x1b.
 
     Line feeds and tabs stay.
     """
@@ -50,19 +50,19 @@ def printable(text: object) -> str:
 
 
 def command_line(*words: object) -> str:
-    """Return a command to copy; a path that would be taken for an option begins with ./ there."""
+    """Return a command to copy into a shell; a path that begins with a dash gets ./ before it."""
     return shlex.join(f"./{word}" if isinstance(word, Path) and str(word).startswith("-")
                       else str(word) for word in words)
 
 
 def terminal_width() -> int | None:
-    """Return the columns of the terminal that stdout is, or None for a file or a pipe."""
+    """Return the columns of the terminal on stdout, or None if stdout is no terminal."""
     seen = sys.stdout is not None and sys.stdout.isatty()
     return max(shutil.get_terminal_size().columns, NARROWEST) if seen else None
 
 
 def folded(line: str, width: int) -> list[str]:
-    """Return a long line as several. Of an example they can be copied: the comment stands below."""
+    """Break a long line of help. An example can still be copied: its comment moves below it."""
     if len(line) <= width:
         return [line]
     if not line.startswith("  aiayn-np "):
@@ -79,7 +79,7 @@ def folded(line: str, width: int) -> list[str]:
 
 
 def show(text: object) -> None:
-    """Print a text with tables; if a terminal is too narrow, each row becomes a paragraph."""
+    """Print a text with tables; on a narrow terminal, each row of a table becomes a paragraph."""
     from ..plotting.tracing import paragraph
 
     lines, head = printable(text).splitlines(), None
@@ -96,9 +96,10 @@ def show(text: object) -> None:
 
 
 def lines_of_stdin(what):
-    """Yield each line of standard input as soon as it is there; `what` a line is, for a prompt.
+    """Yield each line of standard input as soon as it arrives.
 
-    It is UTF-8 whatever the locale says. ValueError names the line that is not.
+    The input is UTF-8 in every locale; a ValueError names the first line that is not UTF-8. `what`
+    is the name of a line, for the prompt.
     """
     from ..text.pairs import decoded, split
 
@@ -106,15 +107,15 @@ def lines_of_stdin(what):
         raise UsageError("standard input must be open where no sequence is given, got it closed")
     if sys.stdin.isatty():
         note(f"one {what} per line, Ctrl-D ends")
-    first = split(sys.stdin.buffer.readline())                         # all, if no line feed comes
+    first = split(sys.stdin.buffer.readline())                         # all, without a line feed
     for number, line in enumerate(itertools.chain(first, sys.stdin.buffer), 1):
         yield decoded(line, "standard input", number)
 
 
 def opened(folder: Path, command: str = "") -> Any:
-    """Open the run in a folder, and say what its user must know.
+    """Open the run in a folder, and write its note.
 
-    command : what its model must be for, unless all models are; UsageError if it is not
+    command : the command that the model must work with, else UsageError; "" for any model
     """
     from ..runs.open import open_run
 

@@ -1,4 +1,4 @@
-"""The command `export`: a run as a folder of Hugging Face."""
+"""The command `export`: it writes a run as a folder of Hugging Face."""
 
 from ..files import new_folder
 from .common import add_run, opened, printable

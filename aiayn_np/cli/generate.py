@@ -1,4 +1,4 @@
-"""The commands for real models over one text: `generate`, `perplexity` and `fill`."""
+"""The commands for models of one text: `generate`, `perplexity` and `fill`."""
 
 import functools
 import itertools
@@ -60,7 +60,7 @@ def generate_command(args):
 
 
 def perplexity_command(args):
-    """Print how surprised a language model is by a file."""
+    """Print the perplexity of a language model on a file."""
     from ..text.pairs import read_lines
 
     pipeline = opened(args.run, "perplexity").pipeline()
@@ -70,7 +70,7 @@ def perplexity_command(args):
 
 
 def fill_command(args):
-    """Print the likeliest tokens for every masked one."""
+    """Print the likeliest tokens for each masked token."""
     check_sizes(top=args.top)
     pipeline = opened(args.run, "fill").pipeline()
     for guesses in pipeline.filled(args.text, args.top):

@@ -41,14 +41,14 @@ def add_sequence(parser):
 
 
 def source_of(pipeline: Any, text: str) -> np.ndarray:
-    """Return the source ids of a text; note that it is longer than those of the training."""
+    """Return the source ids of a text; write a note if it is longer than the training's longest."""
     src = pipeline.source(text)
     note(pipeline.remark(src))
     return src
 
 
 def decode_command(args):
-    """Print what the model writes for each sequence; with references, BLEU on stderr."""
+    """Print the model's output for each sequence; with references, write BLEU to stderr."""
     check_sizes(beam=args.beam)
     check_number("alpha", args.alpha, 0, MOST_ALPHA)
     if args.symbol and args.file:
@@ -69,10 +69,10 @@ def decode_command(args):
 
 
 def parts(args, pipeline, references):
-    """Yield lists of lines: all that are typed, all of --file, or else one of stdin after another.
+    """Yield the lines to decode in lists: all typed ones, all of --file, or each one of stdin.
 
-    What is typed must fit the model. Of --file and stdin, a line that is too long for a translator
-    is cut.
+    A typed sequence must fit the model. A translator cuts a line of --file or stdin that is too
+    long.
     """
     if not (args.symbol or args.file):
         for number, line in enumerate(lines_of_stdin("sequence"), 1):
@@ -91,12 +91,12 @@ def parts(args, pipeline, references):
 
 
 def sequences(words: list[str]) -> list[str]:
-    """Return the sequences that words mean: `3 1 4` is one, `"3 1 4" "5 9"` are two."""
+    """Join words of the command line: `3 1 4` is one sequence, `"3 1 4" "5 9"` are two."""
     return words if any(" " in word.strip() for word in words) else [" ".join(words)]
 
 
 def one_sequence(words: list[str]) -> str:
-    """Return the one sequence that words mean; raise UsageError for several."""
+    """Return the words of the command line as one sequence; raise UsageError for several."""
     first, *others = sequences(words)
     if others:
         raise UsageError(f"one sequence must be given, got {1 + len(others)}")
@@ -104,7 +104,7 @@ def one_sequence(words: list[str]) -> str:
 
 
 def fitting(pipeline, line, where, number):
-    """Return a line as the model takes it, with a remark on stderr if it is long."""
+    """Return a line, cut if the model cuts it; write the remark on a long line to stderr."""
     try:
         line, remark = pipeline.fitting(line, number)
     except ValueError as error:
@@ -129,7 +129,7 @@ def attend_command(args):
 
 
 def trace_command(args):
-    """Print a table of what every component does with a sequence."""
+    """Print a table of all components at work on a sequence, with a row for each."""
     from ..plotting.tracing import trace
 
     pipeline = opened(args.run, "trace").pipeline()

@@ -25,7 +25,7 @@ from .parser import parsed
 def main(argv: list[str] | None = None, parsed: Callable = parsed) -> int:
     """Run the command line; return the exit code.
 
-    parsed : the function that turns words into options; the course has one with more commands
+    parsed : function that turns words into options; the course's function knows more commands
     """
     use_utf_8()
     command_style()
@@ -61,12 +61,12 @@ def run(argv, parsed):
         return fail(f"not enough memory: {one_line(error) or 'none is left'}", 1)
     except KeyboardInterrupt:
         return fail("interrupted", 1)
-    except Exception as error:                     # a fault of the program, and no request's
+    except Exception as error:                     # a fault of the program, not of the request
         return fail(f"{type(error).__name__}: {one_line(error)}; AIAYN_DEBUG=1 shows where", 1)
 
 
 def with_flags(error, args):
-    """Return an error; a ValueError that names a number as Python does now names its option."""
+    """Return an error; in the text of a ValueError, flags replace the names of numbers."""
     if not isinstance(error, ValueError):
         return error
     numbers = {name for name, value in vars(args).items() if not isinstance(value, str)}
@@ -75,14 +75,14 @@ def with_flags(error, args):
 
 
 def use_utf_8():
-    """Write UTF-8 whatever the locale is, to terminals, pipes and files alike."""
+    """Write UTF-8 to terminals, pipes and files, in every locale."""
     for stream, errors in ((sys.stdout, "surrogateescape"), (sys.stderr, "backslashreplace")):
         if hasattr(stream, "reconfigure"):                             # not in a notebook
             stream.reconfigure(encoding="utf-8", errors=errors)
 
 
 def end_output():
-    """Stop writing to a stream that cannot be written to, so that closing it does not try again."""
+    """Point stdout or stderr to nowhere if it cannot be written to, so that it closes quietly."""
     for stream in filter(None, (sys.stdout, sys.stderr)):
         try:
             stream.flush()

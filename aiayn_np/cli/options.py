@@ -1,4 +1,4 @@
-"""The options of `train`, which each task has of its own, and the new run that they describe."""
+"""The options of `train`, task by task, and how they make a new run."""
 
 import argparse
 from pathlib import Path
@@ -46,7 +46,7 @@ LATER = ("steps", "epochs", "accumulate")  # may be given again with --resume
 
 
 def add_train_options(parser: argparse.ArgumentParser) -> None:
-    """Add a parser for each task, with the options that this task has."""
+    """Add a parser for each task, with the options of the task."""
     tasks = parser.add_subparsers(dest="task", required=True, metavar="TASK", title="tasks")
     for name, (what, add, start) in {
             **{task: (f"a toy task: {kind.__doc__}", add_symbol_options, new_symbol_run)
@@ -110,7 +110,7 @@ def add_pair_options(parser):
 def add_group(parser, title, options, defaults):
     """Add options as a group of the help; return the group.
 
-    options : {flag: (type or choices, help)}     defaults : {name: value}; else a preset has it
+    options : {flag: (type or choices, help)}     defaults : {name: value}, else the preset's
     """
     group = parser.add_argument_group(title)
     for flag, (kind, what) in options.items():
@@ -121,7 +121,7 @@ def add_group(parser, title, options, defaults):
 
 
 def add_variants(parser, names):
-    """Add the options that choose a variant."""
+    """Add an option for each kind of variant."""
     group = parser.add_argument_group("a variant, or the paper's, which is the default")
     for name in names:
         group.add_argument(f"--{name}", choices=list(CHOICES[name]))
@@ -148,13 +148,13 @@ def flag_of(name):
 
 
 def given_options(args):
-    """Return {name: value} of the options of a run that the command line names."""
+    """Return {name: value} of the options of a run that stand on the command line."""
     return {name: value for name, value in vars(args).items()
             if value is not None and name not in NOT_OF_A_RUN}
 
 
 def described(given):
-    """Return given options as `runs.start` takes them: variants in a dict, and the dtype."""
+    """Return given options in the form of `runs.start`: with a dict of variants, and the dtype."""
     options = {name: value for name, value in given.items() if name not in CHOICES}
     dtype = options.pop("float64", "float32")
     variants = {name: value for name, value in given.items() if name in CHOICES}

@@ -75,7 +75,7 @@ ALIKE |= {other: flag for flag, other in ALIKE.items()}
 
 
 class Shape(argparse.RawDescriptionHelpFormatter):
-    """Help in which every line that is too long for the terminal goes on in the next."""
+    """The form of a help page: a line that is too long for the terminal goes on in the next."""
 
     def format_help(self):
         lines, width = super().format_help().splitlines(), max(self._width, NARROWEST)
@@ -83,19 +83,19 @@ class Shape(argparse.RawDescriptionHelpFormatter):
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that abbreviates nothing, and says in one line what is wrong."""
+    """A parser that knows no abbreviations, and writes one line about a wrong command line."""
 
     def __init__(self, **options):
         shape = functools.partial(Shape, max_help_position=26)
         super().__init__(allow_abbrev=False, formatter_class=shape, **options)
 
     def error(self, message):
-        """End the program with exit code 2, and with the name that was probably meant."""
+        """End the program with exit code 2; the message has the name that was probably meant."""
         self.exit(2, printable(f"{self.prog}: error: {one_line(message)}{self.meant(message)}"
                                f" (see {self.prog} --help)\n"))
 
     def meant(self, message):
-        """Return the end of a message about a wrong word: the closest known one, or ""."""
+        """Return the nearest known word to a wrong one, as the end of a message; or ""."""
         words, known = [], []
         if choice := re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message):
             words, known = [choice[1]], re.findall(r"[\w-]+", choice[2])
@@ -113,9 +113,9 @@ class Parser(argparse.ArgumentParser):
 def parser(more: tuple = (), steps: str = "") -> tuple:
     """Return (the parser of the whole command line, {name: the parser of a command}).
 
-    The parser of `train` has one for each task, by such names as "train copy".
+    The parser of `train` has a parser for each task, with a name such as "train copy".
 
-    more, steps : commands of another package, in the form of COMMANDS, and its first steps
+    more, steps : commands of another package in the form of COMMANDS, and its first steps
     """
     groups = COMMANDS + more
     main = Parser(prog="aiayn-np", epilog=listing(groups) + START + steps + END,
@@ -134,13 +134,13 @@ def parser(more: tuple = (), steps: str = "") -> tuple:
 
 
 def below(parser):
-    """Return {name: parser} of the parsers below one, such as those of `train`; {} for others."""
+    """Return {name: parser} of the parsers below a parser, such as the tasks of `train`."""
     found = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
     return found[0].choices if found else {}
 
 
 def listing(groups):
-    """Return the list of all commands in their groups, as it stands in the help."""
+    """Return the list of all commands in their groups, for the help."""
     lines = []
     for group, commands in groups:
         lines += [f"{group}:", *(f"  {name:<12}{what}" for name, _, _, what, _ in commands), ""]

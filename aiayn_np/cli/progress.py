@@ -16,7 +16,7 @@ EVERY = 15  # seconds between two lines
 
 
 class Reporter(contextlib.AbstractContextManager):
-    """Shows on stderr how a training goes: lines now and then, and on a terminal also a bar.
+    """Shows the progress of a training on stderr: in lines, and on a terminal also in a bar.
 
     A line comes at every validation and every 15 seconds. Its loss and its speed are means since
     the line before; perplexity is exp(loss).
@@ -58,7 +58,7 @@ class Reporter(contextlib.AbstractContextManager):
 
 
 def progress_bar(steps, done, **options):
-    """A live bar on a terminal, None elsewhere. Options are those of tqdm."""
+    """Return a live bar on a terminal, else None; options as in tqdm."""
     if not (sys.stderr.isatty() and os.get_terminal_size(sys.stderr.fileno()).columns):
         return None
     from tqdm import tqdm
@@ -67,10 +67,10 @@ def progress_bar(steps, done, **options):
 
 
 def shown(steps: Any, what: str, total: int | None = None) -> Iterator:
-    """Yield the steps of something that takes long, and show on stderr that it goes on.
+    """Yield the steps of a long computation, and show on stderr that it goes on.
 
-    A bar on a terminal vanishes at the end. Elsewhere there is a line every 15 seconds.
-    Without a `total` it is the number of steps.
+    On a terminal there is a bar, which vanishes at the end; elsewhere a line every 15 seconds.
+    total : number of steps; None for len(steps)
     """
     total = len(steps) if total is None else total
     bar, last = progress_bar(total, 0, desc=what, leave=False), time.perf_counter()

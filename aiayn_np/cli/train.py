@@ -1,4 +1,4 @@
-"""The command `train`: it begins a run, or goes on with one, and writes the results."""
+"""The command `train`: it begins a run, or goes on with a run, and writes the results."""
 
 import argparse
 import contextlib
@@ -18,7 +18,7 @@ from .options import LATER, flag_of, given_options
 from .progress import Reporter
 from .writing import check_folder, make_writable
 
-NOTHING: contextlib.nullcontext = contextlib.nullcontext()  # of the ranks that only compute
+NOTHING: contextlib.nullcontext = contextlib.nullcontext()  # the Reporter of other ranks than 0
 SAVE_EVERY = 120  # seconds between two checkpoints, at most
 PICTURES = ("loss.png", "attention_*.png")
 
@@ -29,7 +29,7 @@ def train_command(args: argparse.Namespace) -> int:
 
 
 def trained(args: argparse.Namespace, stays: bool = True) -> Any:
-    """Begin a run or go on with one, and tell its results; return it, or None if interrupted.
+    """Train a new or a saved run, and print its results; return the run, None if interrupted.
 
     stays : whether the folder of the run will be there afterwards
     """
@@ -47,9 +47,9 @@ def trained(args: argparse.Namespace, stays: bool = True) -> Any:
 
 
 class Stop:
-    """What Ctrl-C does: it ends all at once, or, while `waits`, it only makes `asked` true.
+    """The handler of Ctrl-C. Only rank 0, which `leads`, acts on Ctrl-C.
 
-    The second one acts at once. All ranks but rank 0, which leads, leave it to rank 0.
+    While `waits` is true, the first Ctrl-C only sets `asked`. Any other one ends the program.
     """
 
     def __init__(self, ranks):
@@ -63,9 +63,9 @@ class Stop:
 
 @contextlib.contextmanager
 def interruptible(ranks):
-    """Yield a Stop for Ctrl-C, and for what a closed terminal and a batch system send.
+    """Handle SIGINT, SIGHUP and SIGTERM by a Stop, and yield the Stop.
 
-    The latter, SIGHUP and SIGTERM, stay ignored where they are. mpiexec ends all its ranks itself.
+    An ignored signal stays ignored. Under mpiexec only SIGINT is handled: it ends ranks itself.
     """
     stop, others = Stop(ranks), ("SIGTERM", "SIGHUP") if ranks.size == 1 else ()
     there = [getattr(signal, name) for name in others if hasattr(signal, name)]
@@ -76,7 +76,7 @@ def interruptible(ranks):
 
 
 def shared_run(args, ranks):
-    """Return the run, new or resumed. Rank 0 reads the files; the other ranks get it from there.
+    """Return the run, new or resumed. Rank 0 reads the files, and sends the run to all ranks.
 
     So all ranks have the same run, and other machines need none of its files.
     """
@@ -98,7 +98,7 @@ def shared_run(args, ranks):
 def new_run(folder, args):
     """Return (a new run that is saved before its first step, notes on its data).
 
-    Without --out the next free folder is taken. If the run cannot begin, nothing is left of it.
+    Without --out the run takes the next free folder. If it cannot begin, it leaves no files.
     """
     from ..runs.open import saved_nothing
 
@@ -124,7 +124,7 @@ def new_run(folder, args):
 
 
 def free_folder(folder):
-    """Make the first of folder, folder-2, folder-3, ... that is not there."""
+    """Make the first folder of folder, folder-2, folder-3, ... that does not exist yet."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     for n in itertools.count(1):
         other = folder.with_name(f"{folder.name}-{n}") if n > 1 else folder
@@ -137,7 +137,7 @@ def free_folder(folder):
 
 
 def check_files(run):
-    """Raise OSError if the folder of a run, or a file that training writes there, is protected."""
+    """Raise OSError if the folder of a run, or a file that a training replaces, is protected."""
     make_writable(run.folder)
     for name in [*run.files, *PICTURES]:
         for path in run.folder.glob(name):
@@ -156,7 +156,7 @@ def take_steps(run, stop, threads=None):
         return True
     if stop.leads:
         note("\n".join(training.announcement(run.folder)))
-        run.metrics.unlink(missing_ok=True)                            # they are out of date
+        run.metrics.unlink(missing_ok=True)                            # it is out of date
     stop.waits = True
     with not_finite_is_told(), Reporter(training) if stop.leads else NOTHING as reporter:
         for progress in steps:
@@ -176,7 +176,7 @@ def take_steps(run, stop, threads=None):
 
 @contextlib.contextmanager
 def not_finite_is_told():
-    """Let the training itself find what is not finite; its message also says what is saved."""
+    """Let the training itself find nan and inf, and add to its message that a checkpoint stays."""
     try:
         with np.errstate(all="ignore"):
             yield
@@ -185,9 +185,9 @@ def not_finite_is_told():
 
 
 def tell(run, seconds, threads, stays=True):
-    """Draw and measure a run that has ended, and print what was found.
+    """Draw the pictures of an ended run, measure its model, and print the results.
 
-    A run with metrics.json has its pictures: else --resume makes both.
+    metrics.json is written last. So a run without it gets pictures and metrics by --resume.
     """
     leads = run.training.ranks.rank == 0
     with blas_threads(threads):
@@ -204,7 +204,7 @@ def tell(run, seconds, threads, stays=True):
 def resumed_run(folder, args):
     """Return (the run in a folder, notes on its data).
 
-    It goes on with its own options; only those of LATER may be given again.
+    The run goes on with its own options; only the options in LATER may be given again.
     """
     from ..runs.open import open_run, saved_nothing
 

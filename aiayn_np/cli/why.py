@@ -1,4 +1,4 @@
-"""The command `why`: what each word that a model writes was made of."""
+"""The command `why`: it tells what each token gave to each written word."""
 
 import textwrap
 
@@ -9,7 +9,7 @@ from .common import UsageError, nearest, note, opened, printable, show, terminal
 from .look import add_sequence, one_sequence, source_of
 from .writing import add_out, check_file
 
-MOST = 10  # words that are told, unless one is asked for
+MOST = 10  # words in the answer, unless --word asks for one
 LEGEND = """share     what a token gave to the logit of the word; the shares add up to it
 replaced  how log p changes with another token in its place, the mean of 8
 held      the same, with the attention weights as they were
@@ -28,7 +28,7 @@ def add_why_options(parser):
 
 
 def why_command(args):
-    """Print the shares of each written word and what replacing tells, and draw the shares."""
+    """Print the shares of each written word, and the losses by replacing; draw the shares."""
     from ..pipelines.written import Written
 
     run = opened(args.run, "why")
@@ -53,7 +53,7 @@ def why_command(args):
 
 
 def told(written, n, against, other):
-    """Print what word n was made of, against another word, id and name; return its shares."""
+    """Print the shares in word n against another word, given by id and name; return the shares."""
     made_of, lost = written.made_of(n, against)
     spoke = [(f"{word!r} in the source", share)
              for word, share in zip(written.source, made_of.source)]
@@ -70,7 +70,7 @@ def told(written, n, against, other):
 
 
 def save(fig, args):
-    """Write the picture, and print its path; a run that cannot be written to gets a note.
+    """Write the picture, and print its path; if the run's folder is protected, write a note.
 
     The table is printed by then, and is the greater part of the answer.
     """
@@ -88,7 +88,7 @@ def save(fig, args):
 
 
 def table(rows, biases):
-    """Return the lines of a table, the largest share first, by size; the biases come last.
+    """Return a table of the tokens by the size of their shares, with the biases at the end.
 
     rows : (place, word, share, loss of log p, loss with the weights held)
     """
@@ -106,7 +106,7 @@ def table(rows, biases):
 def sentence(word, spoke):
     """Return a sentence on the one or two tokens that gave the most to a word.
 
-    spoke : (token and where it stands, share)
+    spoke : (token with its place, share) for each token
     """
     (first, most), *others = sorted(spoke, key=lambda one: -one[1])[:2]
     if most <= 0:
@@ -117,7 +117,7 @@ def sentence(word, spoke):
 
 
 def id_of(task, word):
-    """Return the id of a word, whose first underscore may be left out; UsageError for no word."""
+    """Return the id of a word; UsageError if there is none. Its first underscore may be missing."""
     names = task.tokens(np.arange(task.vocab_size))
     for name in (f"_{word}", word):
         if name in names:

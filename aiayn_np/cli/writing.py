@@ -1,9 +1,9 @@
 """Where commands write: one rule for all of them.
 
-Where the user names no file, a command writes its own file again, such as RUN/why.png. A file that
-the user names must not be there, and has the ending of what is written. A folder is new, empty, or
-known by what a command wrote there before. Commands that have `--force` then write in any case, but
-never over what they read. For `export`, `lessons` and `exercises` a folder is new or empty.
+If the user names no file, a command replaces its own file, such as RUN/why.png. A file that the
+user names must be new, and must have the right ending. A folder must be new or empty, or hold a
+file that the command wrote before. A command with `--force` writes in any case, but never over a
+file that it reads. For `export`, `lessons` and `exercises` a folder must be new or empty.
 """
 
 import argparse
@@ -19,14 +19,14 @@ from .common import UsageError
 
 
 def new_path(text: str) -> Path:
-    """The type of paths to write to. "" would be the current folder: UsageError."""
+    """Return the path of an output; an empty text, which means the current folder, is refused."""
     if not text.strip():
         raise UsageError(f"the name of what to write must be a path, got {text!r}")
     return Path(text)
 
 
 def add_out(parser: argparse.ArgumentParser, flag: str, what: str, **options: Any) -> None:
-    """Add the option for where to write, and --force: the command `writes`."""
+    """Add the option for the place of the output, and --force; set `writes` for the command."""
     parser.add_argument(flag, type=new_path, help=what, **options)
     parser.add_argument("--force", action="store_true",
                         help="write there although something else is there")
@@ -35,9 +35,9 @@ def add_out(parser: argparse.ArgumentParser, flag: str, what: str, **options: An
 
 def check_file(flag: str, path: Path, *endings: str, force: bool = False, own: bool = False,
                inputs: Iterable[Path] = ()) -> None:
-    """Refuse a file that is there, or one without such an ending, before the work begins.
+    """Refuse a file that exists or has another ending, before the work begins.
 
-    own : whether the command itself chose the path, so that the file may be there
+    own : whether the command itself chose the path; the file may then exist
     inputs : files that the command reads; none of them is ever replaced
 
     Raises UsageError, or OSError if nothing can be written there.
@@ -60,8 +60,7 @@ def check_file(flag: str, path: Path, *endings: str, force: bool = False, own: b
 
 @contextlib.contextmanager
 def or_elsewhere(flag: str, own: bool) -> Iterator[None]:
-    """Say of a place that the command chose itself, and cannot write to, which flag names another.
-    """
+    """Add to an OSError the flag that names another place, if the place is the command's own."""
     try:
         yield
     except OSError as error:
@@ -71,15 +70,15 @@ def or_elsewhere(flag: str, own: bool) -> Iterator[None]:
 
 
 def same_file(one, other):
-    """Return whether two paths lead to one file, which need not be there."""
+    """Tell whether two paths lead to one file, existing or not."""
     return os.path.realpath(one) == os.path.realpath(other) or (
         os.path.exists(one) and os.path.exists(other) and os.path.samefile(one, other))
 
 
 def check_folder(folder: Path, *known: str, force: bool = False) -> None:
-    """Refuse a filled folder in which nothing has a `known` name: UsageError.
+    """Raise UsageError for a folder that holds files, but none with a `known` name.
 
-    known : names or patterns of files that the command has written
+    known : names or patterns of files that the command writes
     """
     filled = folder.exists() and any(folder.iterdir())
     if filled and not force and not any(any(folder.glob(name)) for name in known):
@@ -91,7 +90,7 @@ def make_writable(folder: Path) -> None:
     """Make the folder and try to write in it; an OSError names the folder."""
     folder.mkdir(parents=True, exist_ok=True)
     try:
-        with tempfile.TemporaryFile(dir=folder):                       # a kill removes it too
+        with tempfile.TemporaryFile(dir=folder):                       # even a kill removes it
             pass
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(folder)) from error

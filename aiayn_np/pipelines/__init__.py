@@ -1,6 +1,6 @@
-"""A model with its task, ready to use: from a text to what the model makes of it.
+"""Pipelines: models with their tasks, which turn a text into a result.
 
-The model is a trained one, from the folder of a run, or a real one, from a folder of Hugging Face.
+A model comes from the folder of a run, or from a folder of Hugging Face, as a real model.
 
 Public names, by the file that defines them:
 

@@ -17,7 +17,7 @@ from ..text.words import WordsTask
 from ..training.loss import LabelSmoothedCrossEntropy
 from .pipeline import Pipeline, SentencePipeline, TextPipeline
 
-KINDS = (".json", ".safetensors", ".spm")  # of the files that a folder is read from
+KINDS = (".json", ".safetensors", ".spm")  # endings of the files that a model is read from
 
 
 class RealTask(WordsTask):
@@ -34,7 +34,7 @@ class MarianTask(TextTask):
     name = "marian"
 
     def tokens(self, ids):
-        """Return the labels of ids as the folder names them; a word begins with an underscore."""
+        """Return the labels of ids in the folder's vocabulary; a word begins with an underscore."""
         return self.vocabulary.pieces(ids)
 
 
@@ -43,7 +43,7 @@ class MarianPipeline(SentencePipeline):
 
     def __init__(self, loaded):
         task = MarianTask(loaded.vocabulary, loaded.max_len)
-        super().__init__(task, loaded.decoding_model())                # it never writes padding
+        super().__init__(task, loaded.decoding_model())                # writes no padding
         self.loss = LabelSmoothedCrossEntropy(0.0, pad=task.pad)       # log p of padding is -inf
 
     def source_tokens(self, src):
@@ -52,26 +52,26 @@ class MarianPipeline(SentencePipeline):
 
 
 def text_pipeline(loaded):
-    """Return the pipeline of a real language model: a GPT-2, a Llama, a Qwen."""
+    """Return the pipeline of a real language model, such as a GPT-2, a Llama or a Qwen."""
     return TextPipeline(RealTask(loaded), loaded.model, eos=loaded.eos)
 
 
 class BertPipeline(TextPipeline):
-    """A model that guesses masked tokens."""
+    """A real model that guesses masked tokens."""
 
     uses: tuple[str, ...] = ("fill", "attend", "trace")
 
     def __init__(self, loaded):
         super().__init__(RealTask(loaded), loaded.model)
         self.loaded, known = loaded, self.task.vocabulary.id(MASK)
-        self.mask = -1 if known is None else known                     # never a right answer
+        self.mask = -1 if known is None else known                     # no right answer
         self.loss = LabelSmoothedCrossEntropy(0.0, pad=self.mask)
 
     def example(self, src):
         """Return (one text (1, T), None, targets).
 
-        The targets are the tokens that the model itself puts for the masks. In a text without
-        masks, they are the text itself.
+        The targets are the model's own guesses for the masks. A text without masks is its own
+        target.
         """
         masked = src == self.mask
         if not masked.any():
@@ -85,15 +85,15 @@ class BertPipeline(TextPipeline):
         return fill(self.loaded, text, top)
 
 
-FAMILIES: dict[str, Any] = {  # model_type in config.json -> loader, pipeline of what it loads
+FAMILIES: dict[str, Any] = {  # model_type in config.json -> loader, pipeline of the loaded model
     "marian": (Marian, MarianPipeline), "gpt2": (GPT2, text_pipeline), "bert": (Bert, BertPipeline),
 } | dict.fromkeys(LLAMAS, (Llama, text_pipeline))
 
 
 class Loaded:
-    """A real model with its task. It can be used, but not trained.
+    """A real model with its task, for use but not for training.
 
-    loaded : the Pretrained that a loader returned
+    loaded : the Pretrained from the folder
 
     Raises FileNotFoundError, and CheckpointError with the reason if the folder does not fit.
     """
@@ -116,13 +116,13 @@ class Loaded:
 
     @property
     def files(self) -> list[str]:
-        """Names of the files that the model may have been read from."""
+        """Names of the files in the folder that may be parts of the model."""
         return [path.name for path in self.folder.iterdir() if path.suffix in KINDS]
 
     def pipeline(self) -> Pipeline:
-        """Return the model with its task, ready to use."""
+        """Return the pipeline of the model."""
         return self.ready
 
     def trained(self) -> Any:
-        """Return the model to use."""
+        """Return the model."""
         return self.ready.model

@@ -1,4 +1,4 @@
-"""A pipeline: a trained model with its task, from a text to what the model makes of it.
+"""A pipeline: a trained model with its task, which turns a text into a result.
 
 A task turns text into ids, and ids into text. Our own runs have pipelines, and real models too.
 """
@@ -18,7 +18,7 @@ from ..text.pictures import plot_translation
 from ..text.translation import cut, decode, translate
 from ..training.loss import LabelSmoothedCrossEntropy
 
-KINDS = {  # file name -> the attentions it shows, and what they are called
+KINDS = {  # file name -> stack and name of the attention in a picture, and the title
     "encoder_self": ("encoder", "self_attention", "Encoder self-attention"),
     "decoder_self": ("decoder", "self_attention", "Decoder self-attention (masked)"),
     "cross": ("decoder", "cross_attention", "Encoder-decoder attention"),
@@ -26,15 +26,15 @@ KINDS = {  # file name -> the attentions it shows, and what they are called
 
 
 class Pipeline:
-    """A model and its task, and what the commands need of them.
+    """A model with its task, with the methods that the commands call.
 
-    model : ready to use            loss : for `trace`; None is the loss of the training
+    loss : the loss that `trace` shows; None for the loss of the training
     """
 
-    uses: tuple[str, ...] = ()  # the commands that work on such a model
+    uses: tuple[str, ...] = ()  # commands that work with this model
     loss: Any = None
-    pictures: Any  # yields (name, Figure) for each picture of the attention for one source (1, T)
-    ends = 0  # marks that the task sets at the end of a text
+    pictures: Any  # function of one source (1, T): yields (name, Figure) of its attention
+    ends = 0  # number of marks that the task sets at the end of a text
 
     def __init__(self, task: Any, model: Any) -> None:
         self.task, self.model = task, model
@@ -48,7 +48,7 @@ class Pipeline:
         return src
 
     def remark(self, src: np.ndarray) -> str:
-        """Return a note on a source (1, T) that is longer than those of the training, or ""."""
+        """Return a note if a source (1, T) is longer than the training's longest, else ""."""
         n, most = src.shape[1] - self.ends, self.task.max_length
         return f"note: {n} tokens, trained on at most {most}" if n > most else ""
 
@@ -84,28 +84,28 @@ class SourcePipeline(Pipeline):
 
     def lines(self, texts: Sequence[str], *, beam: int = 1, alpha: float = 0.6,
               watch: Callable = iter) -> list[str]:
-        """Return what the model writes for each of some texts; an empty one gives an empty one."""
+        """Return the model's output for each text; the output for an empty text is empty."""
         return [self.task.text(self.decode(self.source(text), beam=beam, alpha=alpha)[0])
                 if text.strip() else "" for text in watch(texts)]
 
     def fitting(self, line: str, number: int) -> tuple[str, str]:
-        """Return (a line as `lines` takes it, a remark if it is long, or "").
+        """Return (a line that `lines` takes, a remark if the line is long, else "").
 
-        number : of the line, for the remark
+        number : number of the line, for the remark
         """
         return line, self.remark(self.source(line)) if line.strip() else ""
 
     def score(self, lines: Sequence[str], references: Sequence[str]) -> Score:
-        """Return the BLEU of what was written for some lines."""
+        """Return the BLEU of the model's output for some lines."""
         return bleu(lines, references)
 
     def answered(self, src: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Return a batch of one source (1, T), with the model's own output as its target."""
+        """Return a batch of one source (1, T); the target is the model's own output."""
         out = self.decode(src)
         return src, np.concatenate([[[self.task.bos]], out[:, :-1]], axis=1), out
 
     def example(self, src: np.ndarray) -> tuple:
-        """Return a batch of one source (1, T) and its right target."""
+        """Return a batch of one source (1, T); the target is the right output."""
         return self.task.examples_of([src[0, :-1]])
 
     def attention(self, src: np.ndarray) -> tuple[list, list, dict, dict]:
@@ -121,7 +121,7 @@ class SourcePipeline(Pipeline):
         src_tokens, tgt_tokens, maps, masks = self.attention(src)
         for kind, (stack, attention, title) in KINDS.items():
             chosen = {n: w for n, w in maps.items() if n.startswith(stack) and attention in n}
-            if chosen:                                                 # it keeps its maps
+            if chosen:                                                 # this kind keeps maps
                 queries = src_tokens if stack == "encoder" else tgt_tokens
                 keys = src_tokens if kind != "decoder_self" else tgt_tokens
                 title = f"{title}, task {self.task.name}: row = reader, column = what it reads"
@@ -132,11 +132,11 @@ class SentencePipeline(SourcePipeline):
     """A translator of sentences, with a vocabulary."""
 
     def lines(self, texts: Sequence[str], **options: Any) -> list[str]:
-        """Return the translations of lines; options : those of `translate`."""
+        """Return the translations of lines; options as in `translate`."""
         return translate(self.model, self.task.vocabulary, texts, **options)
 
     def fitting(self, line: str, number: int) -> tuple[str, str]:
-        """Return (a line cut to the model's positions, a remark if it was cut, or "")."""
+        """Return (a line cut to the model's positions, a remark if the line was cut, else "")."""
         line, was_cut = cut(self.model, self.task.vocabulary, line)
         return line, (f"warning: line {number} is cut: the model takes {self.model.max_len} tokens"
                       " with the end mark" if was_cut else "")
@@ -146,13 +146,13 @@ class SentencePipeline(SourcePipeline):
         return bleu(lines, references, tokenize=self.task.tokenize)
 
     def example(self, src: np.ndarray) -> tuple:
-        """Return a batch of one source (1, T), with the model's own translation as its target."""
+        """Return a batch of one source (1, T); the target is the model's own translation."""
         return self.answered(src)
 
     def translation_attention(self, src: np.ndarray) -> tuple[list, list, np.ndarray, np.ndarray]:
         """Return (source tokens, written tokens, weights, mask) of the last layer.
 
-        weights : (h, T_tgt, T_src), of the attention from written tokens to source tokens
+        weights : (h, T_tgt, T_src), attention of written tokens to source tokens
         """
         _, tgt_in, out = self.answered(src)
         maps, masks = self.maps(src, tgt_in)
@@ -169,9 +169,9 @@ class SentencePipeline(SourcePipeline):
 
 
 class TextPipeline(Pipeline):
-    """A language model, which reads one text and goes on with it.
+    """A language model, which goes on with a text.
 
-    eos : the id that ends a text, if there is one
+    eos : the id that ends a text; None if no id does
     """
 
     uses: tuple[str, ...] = ("generate", "perplexity", "attend", "trace")
@@ -194,7 +194,7 @@ class TextPipeline(Pipeline):
                                                    title=title)
 
     def example(self, src: np.ndarray) -> tuple:
-        """Return (inputs, None, targets) of one text (1, T): the targets are shifted by one."""
+        """Return (inputs, None, targets) of one text (1, T): each target is the next token."""
         if src.shape[1] < 2:
             raise ValueError("a text must hold at least two tokens: each is what should come out"
                              f" after those before it, got {src.shape[1]}")
@@ -203,7 +203,7 @@ class TextPipeline(Pipeline):
     def written(self, ids: np.ndarray, *, steps: int, **options: Any) -> Iterator[int]:
         """Yield at most `steps` tokens that the model writes after ids (T,).
 
-        options : those of `generate`
+        options : options of `generate`
         """
         return generate(self.model, ids, steps=steps, eos=self.eos, **options)
 
@@ -214,13 +214,13 @@ class TextPipeline(Pipeline):
 
 
 class WordPipeline(TextPipeline):
-    """A language model of our own, which also writes more tokens than it has positions."""
+    """Our own language model. It may write more tokens than it has positions."""
 
     def written(self, ids: np.ndarray, *, steps: int, **options: Any) -> Iterator[int]:
         """Yield `steps` tokens that the model writes after ids (T,); options as in `generate`.
 
-        The model reads the last tokens, at most half of `max_len` of them. When it has no position
-        left, it does so again.
+        The model starts from the last tokens, at most max_len // 2 of them. When all positions are
+        used, it starts again from the last max_len // 2 tokens.
         """
         check_sizes(steps=steps)
         model, text = self.model, list(ids)

@@ -1,4 +1,4 @@
-"""What each word that a model writes was made of."""
+"""A model's output, with the shares of all tokens in each word."""
 
 from typing import Any
 
@@ -7,14 +7,14 @@ import numpy as np
 from ..plotting.figures import plot_signed
 from ..reading import replaced, shares
 
-OTHERS = 8  # tokens by which each one is replaced
+OTHERS = 8  # number of tokens that replace a token, one by one
 
 
 class Written:
-    """A source and the target that a model wrote for it, of which each word is explained.
+    """A source, and a model's output for it, word by word explained.
 
-    src, tgt, out : ids of the source, of what the decoder read, and of what it wrote
-    source, target, words : their tokens
+    src, tgt, out : ids of the source, ids that the decoder reads, ids that it writes
+    source, target, words : the tokens of src, tgt and out
     """
 
     def __init__(self, pipeline: Any, src: np.ndarray) -> None:
@@ -28,9 +28,9 @@ class Written:
         self.rng = np.random.default_rng(0)
 
     def made_of(self, n: int, against: int | None) -> tuple:
-        """Return (shares, losses) of word n: what tokens gave, and what replacing them changes.
+        """Return (the shares of all tokens in word n, the losses by replacing each token).
 
-        against : the id of the word that was not written; None for the mean over all words
+        against : id of a word that was not written; None for the mean over all words
         """
         tgt = self.tgt[: n + 1]
         made_of = shares(self.model, self.src, tgt, token=int(self.out[n]), against=against)
@@ -38,7 +38,7 @@ class Written:
                                  others=self.others, rng=self.rng)
 
     def figure(self, found: dict) -> Any:
-        """Return a Figure of the shares of some words; found : {n: the shares of word n}."""
+        """Return a Figure of the shares in some words; found : {n: the shares in word n}."""
         rows = [[*each.source, *each.target, *np.full(len(self.tgt) - n - 1, np.nan), each.biases]
                 for n, each in found.items()]
         return plot_signed(rows, [self.words[n] for n in found],
