@@ -71,8 +71,7 @@ def decode_command(args):
 def parts(args, pipeline, references):
     """Yield the lines to decode in lists: all typed ones, all of --file, or each one of stdin.
 
-    A typed sequence must fit the model. A translator cuts a line of --file or stdin that is too
-    long.
+    A typed sequence must fit the model. A translator cuts a longer line of --file or stdin.
     """
     if not (args.symbol or args.file):
         for number, line in enumerate(lines_of_stdin("sequence"), 1):

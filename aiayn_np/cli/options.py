@@ -41,7 +41,6 @@ PAIR_TRAINING = {
                         " no spaces between them"),
 }
 FILES = ("pairs", "source", "target", "validation_pairs", "validation_source", "validation_target")
-NOT_OF_A_RUN = {"command", "task", "tasks", "start", "out", "force", "writes", "resume", "threads"}
 LATER = ("steps", "epochs", "accumulate")  # may be given again with --resume
 
 
@@ -55,26 +54,30 @@ def add_train_options(parser: argparse.ArgumentParser) -> None:
             "words": ("go on with a text, as a language model", add_word_options, new_word_run),
             }.items():
         one = tasks.add_parser(name, help=what, description=what, usage="%(prog)s [options]")
+        rare = add(one)
+        one.set_defaults(of_run=[*vars(one.parse_args([]))])           # names of these options
+        rare.add_argument("--threads", type=int, help="of BLAS; OPENBLAS_NUM_THREADS, where it is"
+                          " set, is the limit (default: that limit, else 1); more pay on a quiet"
+                          " machine")
         add_out(one, "--out", f"folder of the run (default: runs/{name}, or runs/{name}-2 where"
                 " that is taken, and so on)")
         one.add_argument("--resume", action="store_true", help="go on with the run in --out")
-        add(one)
         one.set_defaults(command=parser.get_default("command"), start=start, tasks=tasks.choices)
 
 
 def add_symbol_options(parser):
-    """Add the options of a toy task."""
+    """Add the options of a toy task; return the group of rare ones."""
     task = {"--symbols": (int, "number of different symbols"),
             "--max-length": (int, "longest sequence")}
     add_group(parser, "the training", TRAINING, SYMBOLS)
     add_group(parser, "the task", task, SYMBOLS)
     add_group(parser, "the model", MODEL, SYMBOLS)
     add_variants(parser, CHOICES)
-    add_rare(parser, SYMBOLS)
+    return add_rare(parser, SYMBOLS)
 
 
 def add_word_options(parser):
-    """Add the options of the task words."""
+    """Add the options of the task words; return the group of rare ones."""
     data = parser.add_argument_group("the text")
     data.add_argument("--text", type=Path, action="append", metavar="FILE",
                       help="UTF-8 or .gz; of several --text one text is made (default: the help of"
@@ -91,11 +94,11 @@ def add_word_options(parser):
     like.add_argument("--h-kv", type=int, help="with --like llama, heads of keys and values, which"
                       " the --h heads share (default: as many)")
     add_variants(parser, [name for name in CHOICES if name != "attention"])
-    add_rare(parser, WORDS)
+    return add_rare(parser, WORDS)
 
 
 def add_pair_options(parser):
-    """Add the options of the task text."""
+    """Add the options of the task text; return the group of rare ones."""
     data = parser.add_argument_group(
         "the pairs", "without files for validation some pairs are held out at random")
     for name in FILES:
@@ -104,7 +107,7 @@ def add_pair_options(parser):
     add_group(parser, "the training", PAIR_TRAINING, {"preset": "small"} | PAIRS)
     add_group(parser, "the model", MODEL, {})
     add_variants(parser, CHOICES)
-    add_rare(parser, PAIRS)
+    return add_rare(parser, PAIRS)
 
 
 def add_group(parser, title, options, defaults):
@@ -128,13 +131,12 @@ def add_variants(parser, names):
 
 
 def add_rare(parser, defaults):
-    """Add the options that are rarely needed."""
+    """Add the options that are rarely needed; return their group."""
     rare = add_group(parser, "rarely needed", RARE, defaults)
     rare.add_argument("--seed", type=int, help=default("of weights, batches and dropout", 0))
     rare.add_argument("--float64", action="store_const", const="float64",
                       help=default("double precision", "float32"))
-    rare.add_argument("--threads", type=int, help="of BLAS; OPENBLAS_NUM_THREADS, where it is set,"
-                      " is the limit (default: that limit, else 1); more pay on a quiet machine")
+    return rare
 
 
 def default(what, value):
@@ -150,7 +152,7 @@ def flag_of(name):
 def given_options(args):
     """Return {name: value} of the options of a run that stand on the command line."""
     return {name: value for name, value in vars(args).items()
-            if value is not None and name not in NOT_OF_A_RUN}
+            if value is not None and name in args.of_run}
 
 
 def described(given):

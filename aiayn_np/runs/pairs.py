@@ -156,14 +156,14 @@ class PairTraining(Training):
             bleu={way: round(score.score, 2) for way, score in found.items()},
             signature=found["average, greedy"].signature, tokens=tokens,
             tokens_per_second=round(tokens / max(last.seconds, 1e-9)),
-        ), self.lines(found, lines)
+        ), self.outcome(found, lines)
 
-    def lines(self, found: dict, lines: list[str]) -> Iterator[str]:
+    def outcome(self, found: dict, translations: list[str]) -> Iterator[str]:
         """Yield the BLEU of each way to translate, and a few translations."""
         yield f"step {self.optimizer.t}, BLEU of {len(self.validation)} validation pairs:"
         yield from (f"  {score.score:6.2f}  {way}" for way, score in found.items())
         yield f"  {found['average, greedy'].signature}\n"
-        for (source, reference), translation in zip(self.validation[:SHOWN], lines):
+        for (source, reference), translation in zip(self.validation[:SHOWN], translations):
             yield f"source     {source}\nmodel      {translation}\nreference  {reference}\n"
 
     def examples(self, n: int = 5) -> list[np.ndarray]:

@@ -65,9 +65,9 @@ class SymbolTraining(Training):
         told = (f"{self.task.name}: {solved} after {self.optimizer.t} steps, {share:.2%} of"
                 f" {len(examples[0])} test sequences exact, {seconds:.1f} s\n")
         return (dict(exact_match=share, held_out=len(examples[0])),
-                self.lines(told, model, examples))
+                self.outcome(told, model, examples))
 
-    def lines(self, told: str, model: Any, examples: tuple) -> Iterator[str]:
+    def outcome(self, told: str, model: Any, examples: tuple) -> Iterator[str]:
         """Yield a line on the outcome, and a few test sequences with the model's output."""
         yield told
         src, _, tgt_out = (ids[:SHOWN] for ids in examples)
