@@ -18,12 +18,12 @@ from ..language import say, tidy
 from .comparing import same
 from .example import Example
 from .explaining import has, observed
+from .fitting import refitted
 from .measuring import measured
-from .operands import tree_of
+from .operands import functions_of, names_in, tree_of
 from .questions import HAND, SEEN, question_of
 from .report import WIDTH, kinds_in, listed
-from .tracing import Watch
-from .turning import turned
+from .tracing import Watch, next_step
 
 FIRST = re.compile(r".*?(\.(?= )|。|$)", re.DOTALL)  # the first sentence
 NO_CODE = "Here no piece of your code can be set beside the right one: hint=3 gives the derivation."
@@ -39,16 +39,40 @@ def told(subject, checking, stop):
     if checking.finding is None:
         rest = stop.cause or ("" if stop.where else FIRST.sub("", stop.message, count=1)).strip()
         where = stop.where or stop.message.removesuffix(rest)
-        cause = f"{turned(stop, checking)} {rest}".strip()
+        cause = f"{refitted(stop, checking)} {rest}".strip()
+        code = beside(checking, checking.trial, stop.code, stop.target[0]) if stop.by_error else ""
         return dict(state=state, where=sentence(where), question=sentence(stop.question),
                     hints=(sentence(cause or say(NO_CAUSE if stop.by_error else ALL_SAID)),
-                           say(NO_CODE), "\n".join(derivation)))
+                           code or say(NO_CODE), "\n".join(derivation)))
     story = Story(checking, checking.finding, stop.diagnosis)
     cause = f"{sentence(story.cause())} {stop.cause}".strip() or short_formula(derivation)
     question = tidy(" ".join(filter(None, map(sentence, (story.measured(), story.question())))))
     return dict(state=state, where=sentence(story.where()), question=question,
                 hints=(cause, sentence(story.code()) or say(NO_CODE),
                        "\n".join(derivation)), example=story.example())
+
+
+def beside(checking, trial, mine, target=""):
+    """Return a sentence with the student's line beside the next step of the formula, or ""."""
+    right, names = next_step(checking, trial, target) if trial else ("", {})
+    if not right:
+        return ""
+    files = {function.__code__.co_filename for function in functions_of(checking.student)}
+    made = checking.subject.formulas[checking.stage].made_of
+    right = in_his_names(right, names, names_in(files), made)
+    said = say("The formula has {right} there." if str(target).endswith(".grad") else "Of the"
+               " formula's steps, the first whose result your code does not have is {right}.",
+               right=f"`{right}`")
+    return f"{say('Your line is {code}.', code=f'`{mine}`')} {said}" if mine else said
+
+
+def in_his_names(code, names, used, made_of):
+    """Return code with the student's names, or with what a name is made of that he has not."""
+    try:
+        named = ast.unparse(Named(names, used, made_of).visit(ast.parse(code)))
+    except SyntaxError:
+        return code
+    return named if len(named) <= max(LONG, len(code)) else code
 
 
 def short_formula(derivation):
@@ -110,7 +134,7 @@ class Story:
     """
 
     def __init__(self, checking, finding, diagnosis):
-        self.finding, self.diagnosis = finding, diagnosis
+        self.checking, self.finding, self.diagnosis = checking, finding, diagnosis
         self.edit = finding.explanation and finding.explanation.edit
         self.watch = Watch(checking, finding.stage, finding.trials, finding.wrong, self.edit)
         pairs = {name: [observed(t, name) for t in self.watch.trials if has(t, name)]
@@ -224,9 +248,10 @@ class Story:
 
     def code(self):
         """Return a sentence with the wrong code and the right one, in the student's names."""
-        if self.edit is None:
-            return ""
         sure = self.spot and not self.spot.doubt
+        if self.edit is None:
+            return beside(self.checking, self.trial, *(
+                (self.spot.code, self.spot.key[2]) if sure else ("",)))
         line = say(" in line {number}", number=self.spot.key[1]) if sure else ""
         shown = [say("`{before}` left out" if after == "pass" else
                      "`{after}` where `{before}` is right",
@@ -235,10 +260,5 @@ class Story:
         return say("Your numbers{line} are those of {codes}.", line=line, codes=listed(shown, 2))
 
     def in_his_names(self, code):
-        """Return code with the student's names, or with what a name is made of that he has not."""
-        names = Named(self.mine, self.watch.names_used(), self.watch.formula.made_of)
-        try:
-            named = ast.unparse(names.visit(ast.parse(code)))
-        except SyntaxError:
-            return code
-        return named if len(named) <= max(LONG, len(code)) else code
+        """Return code with the student's names."""
+        return in_his_names(code, self.mine, self.watch.names_used(), self.watch.formula.made_of)

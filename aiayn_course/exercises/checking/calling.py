@@ -18,7 +18,9 @@ from aiayn_np.checks import one_line
 
 from ..language import say
 from .errors import advice, question_of_error
-from .operands import parts, shown
+from .failing import Seen, scope_of, seen_around, shown_by, target_of
+from .operands import parts
+from .operands import shown as parts_in_words
 from .shapes import BESIDE
 
 SECONDS = 10  # of the processor, for one call of the student's code
@@ -34,14 +36,17 @@ class Stop(Exception):
     cause : the end of the message that names the likely cause, if it has one
     where, question : what a report says before the cause; without them it says the message
     parts : [(code, value)] of what stands around the operation that stopped
+    scope : {code: array} of all that the line could use; target : what `target_of` gives
+    code : the line itself, if Python or NumPy raised an error in it
     """
 
     def __init__(self, diagnosis, message, tensor=None, *, by_error=False, got=None, cause="",
-                 where="", question="", parts=()):
+                 where="", question="", parts=(), scope=None, target=("", False), code=""):
         super().__init__(message)
         self.diagnosis, self.message, self.tensor = diagnosis, message, tensor
         self.by_error, self.got, self.cause = by_error, got, cause
         self.where, self.question, self.parts = where, question, parts
+        self.scope, self.target, self.code = scope or {}, target, code
 
     def advise(self, case):
         """Add the case's advice to what is said of an error of Python or of a wrong shape."""
@@ -77,13 +82,18 @@ def call(what, function, *args, case="", **options):
         last, _ = [*traceback.walk_tb(error.__traceback__)][-1]
         frame, number = frames[-1] if frames else (None, 0)
         found = parts(frame, number, last) if frames else []
-        key, why = advice(text, line_of(error), found, what, is_in_part(frames))
+        key, why = advice(text, line_of(error), found, what, is_in_part(frames),
+                          seen_around(frame, number) if frame else Seen(set(), False))
+        where, question = seen_in(error, found, what, case)
+        if shown := frame and shown_by(frame, number, error):
+            key, why, question = shown[0], shown[1], f"{parts_in_words(found)} {shown[2]}".strip()
         said = say("{what} stops{line} with {error} ({case}). {why}" if case else
                    "{what} stops{line} with {error}. {why}", what=what, line=line_of(error),
                    error=text, case=say(case), why=why)
-        where, question = seen_in(error, found, what, case)
-        raise Stop(key, said.strip(), by_error=True, cause=why, where=where,
-                   question=question, parts=found) from error
+        raise Stop(key, said.strip(), by_error=True, cause=why, where=where, question=question,
+                   parts=found, scope=scope_of(frame) if frame else {},
+                   target=target_of(frame, number, found) if frame else ("", False),
+                   code=code_of(frames[-1]) if frames else "") from error
 
 
 @contextlib.contextmanager
@@ -127,7 +137,7 @@ OWN_ARRAY = ("Others still need what you did not make yourself: x = x + 1 and x.
 def seen_in(error, found, what, case):
     """Return (where, question): the student's line with the parts that it puts together."""
     text = describe(error)
-    of_shapes = len(found) > 1 and shown(found) and re.search(
+    of_shapes = len(found) > 1 and parts_in_words(found) and re.search(
         "matmul|broadcast|aligned|boolean index|too many indices", text)
     said = type(error).__name__ if of_shapes else re.split(r"\. ", text)[0].rstrip(".")
     where = say("{what} stops{line} with {error} ({case})." if case else
@@ -138,7 +148,7 @@ def seen_in(error, found, what, case):
         where += say(" Line {number} calls it: `{code}`.", number=frames[-2][1],
                      code=code_of(frames[-2]))
     question = question_of_error(text, line_of(error), found, is_in_part(frames))
-    return where, f"{shown(found)} {say(question)}".strip()
+    return where, f"{parts_in_words(found)} {say(question)}".strip()
 
 
 def is_in_part(frames):

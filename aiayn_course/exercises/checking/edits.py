@@ -27,6 +27,7 @@ WIDTH = 64  # columns of a piece that is shown
 NUMBER = "number"  # in code of a known mistake: a number that stands in the student's code
 FUNCTION, ANOTHER = "{function} left out", "{other} instead of {function}"
 CONDITION = "condition ignored"
+IDS = "pad", "bos", "eos"  # that may be 1; as a size or a factor, 1 changes nothing
 
 
 @dataclass(eq=False)
@@ -142,7 +143,7 @@ class Formula:
         for edit in self.all_edits:
             if edit.is_open:
                 yield from (edit.with_number(number) for number in numbers
-                            if edit.kind is None or number != 1)       # 1 is no factor at all
+                            if edit.kind is None or number != 1 or edit.piece in IDS)
             else:
                 yield edit
 
@@ -271,7 +272,8 @@ class Edit:
             return False
         every, missing = tokens_of(self.formula.tree), right - wrong
         if self.kind.key == ANOTHER:
-            return all(code.tokens[token] > every[token] for token in wrong - right)
+            return any(code.tokens[token] > every[token] for token in wrong - right) or any(
+                code.tokens[token] < every[token] for token in missing)
         is_function = self.kind.key == FUNCTION and not self.piece.startswith("self.")
         return not is_function or all(code.tokens[token] < every[token] for token in missing
                                       if f"self.{token}(" not in str(self.pieces))

@@ -7,6 +7,7 @@ import numpy as np
 from aiayn_np.module import Cache, Module, Parameter
 
 from ..language import say
+from .failing import Seen
 from .shapes import NOT_SUMMED, shapes_that_do_not_fit
 
 SUM = ("Gradients of several inputs are added up. Each input needs its own: they need not be the"
@@ -126,24 +127,29 @@ def is_mask_index(text, found):
         isinstance(value, np.ndarray) and value.dtype == bool for _, value in found))
 
 
-def advice(text, line, found, what="", in_part=False):
+ANYTHING = Seen({"dot"}, True)
+
+
+def advice(text, line, found, what="", in_part=False, seen=ANYTHING):
     """Return (diagnosis, sentence) for the text of an error, raised by a `line` of `what`.
 
     found : [(code, value)] of the parts of the line that fails
     in_part : whether it stands in the student's own backward of a part of the layer
+    seen : what is Seen in the student's function
     """
     part = say(PARTS) if ".backward(" in line else ""
     if is_mask_index(text, found):
         return MASK_INDEX[0], say(MASK_INDEX[2])
     for pattern, diagnosis, sentence in SAID:
-        if match := re.search(pattern, f"{what} {text} `{line}"):
+        match = re.search(pattern, f"{what} {text} `{line}")
+        if match and (diagnosis != "another product" or "dot" in seen.calls):
             name = next(filter(None, match.groups()), "")
             return diagnosis, f"{say(sentence, name=name)} {part}".strip()
     if entry := no_array(found, line):
         is_tuple = entry[0] is tuple and what.endswith(".backward")
         is_others = in_part and entry in CACHES
         return entry[1], say(PARTS if is_others else GRADIENTS if is_tuple else entry[2])
-    diagnosis, said = shapes_that_do_not_fit(text, line) or ("error", "")
+    diagnosis, said = shapes_that_do_not_fit(text, line, seen.loses_an_axis) or ("error", "")
     return diagnosis, f"{said} {part}".strip()
 
 

@@ -29,12 +29,13 @@ class FunctionCheck:
         self.formula = subject.formulas["function"]
         self.trials = [Tried(self, case) for case in self.cases]
         self.rows = {name: Row(name) for trial in self.trials for name in trial.expected}
-        self.stage, self.finding = "function", None
+        self.stage, self.finding, self.trial = "function", None, None
 
     def run(self):
         """Raise a Stop that names the first fault, if any."""
         ordinary = sum(not case.special for case in self.cases)
         for i, trial in enumerate(self.trials, 1):
+            self.trial = trial                                         # the one that runs
             try:
                 trial.compute("function")
             except Stop as stop:

@@ -170,9 +170,8 @@ class Code:
     """
 
     def __init__(self, student, without=(), others=()):
-        inside = getattr(student, "func", student)
-        functions = filter(inspect.isfunction, [inside, *vars(inside).values()])
-        trees = [tree_of(file) for file in {f.__code__.co_filename for f in functions}]
+        files = {function.__code__.co_filename for function in functions_of(student)}
+        trees = [tree_of(file) for file in files]
         nodes = [node for tree in trees for node in nodes_of(tree, without)]
         self.tokens = tokens_in(nodes)
         named = [number for name, some in NAMED.items() for number in some if name in self.tokens]
@@ -180,6 +179,19 @@ class Code:
         self.numbers = [*dict.fromkeys([*found, *(-n for n in found if abs(n) > 1000)])]
         self.conditions = {ast.unparse(node) for tree in trees for node in nodes_of(tree, others)
                            if isinstance(node, ast.Compare)}
+
+
+def functions_of(student):
+    """Return the functions of a student's class, or the one that he wrote."""
+    inside = getattr(student, "func", student)
+    return [*filter(inspect.isfunction, [inside, *vars(inside).values()])]
+
+
+def names_in(files):
+    """Return all names of variables in files."""
+    nodes = [node for file in files for node in ast.walk(tree_of(file))]
+    return {node.id for node in nodes if isinstance(node, ast.Name)} | {
+        node.arg for node in nodes if isinstance(node, ast.arg)}
 
 
 def nodes_of(tree, without=()):

@@ -1,5 +1,6 @@
 """A stand-in for a trained Transformer whose answers are known, for the check of decoding."""
 
+import contextlib
 import functools
 
 import numpy as np
@@ -46,12 +47,21 @@ class ScriptedModel:
                        question=say("How many tokens may come at most?"))
         ids = memory[..., 0].astype(int)                               # (B, T_src)
         shape = len(ids), 1, 1, ids.shape[1]
-        if np.shape(memory_allowed) != shape:
-            memory_allowed = np.broadcast_to(memory_allowed is None or memory_allowed, shape)
+        memory_allowed = self.fitting(memory_allowed, shape)
         allowed = np.asarray(memory_allowed)[:, 0, 0]
         given = (np.where(allowed, ids, 0).sum(axis=1), allowed.sum(axis=1), tgt)
         return logits(self.pad, self.bos, self.eos, self.endless, self.odd, self.ties, *((
             x.shape, x.astype(float).tobytes()) for x in given)).copy(), None
+
+    def fitting(self, mask, shape):
+        """Return a mask of a shape; raise a Stop for one that has not its axes."""
+        with contextlib.suppress(ValueError):
+            return np.broadcast_to(mask is None or mask, shape)
+        where = say("model.decode is given a mask of shape {got}. It needs {shape}: the axes of the"
+                    " heads and of the queries have length 1.", got=np.shape(mask), shape=shape)
+        raise Stop("mask without axes", where, where=where, cause=say(
+            "not_padding(src, pad) has these axes, and so has mask[:, None, None, :]."),
+            question=say("Which axes must the mask have, beside those of the scores?"))
 
     def forward(self, src, tgt, *, rng=None):
         """Return (logits, None), with padding in the source masked as in a Transformer."""

@@ -23,7 +23,7 @@ GONE = ("An axis is gone that must stay: a sum, mean, max or argmax runs along i
 TURNED = "One of the two is the other one's transpose: check the order of the factors."
 
 
-def shapes_that_do_not_fit(text, line):
+def shapes_that_do_not_fit(text, line, loses_an_axis):
     """Return (diagnosis, sentence) for NumPy's broadcast error in a line of code, or None."""
     if not (match := BROADCAST.search(text)):
         return None
@@ -33,7 +33,7 @@ def shapes_that_do_not_fit(text, line):
         return "transposed", say(TURNED)
     if target == [first] and ".grad" in line:                          # first += second
         return "not summed", say(NOT_SUMMED)
-    if len(second) + 1 == len(first) and is_without_an_axis(second, first):
+    if loses_an_axis and len(second) + 1 == len(first) and is_without_an_axis(second, first):
         return "axis lost", say(LOST)
     return "shapes", say(EACH_PAIR)
 

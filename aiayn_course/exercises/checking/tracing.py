@@ -22,7 +22,7 @@ from ..exercise import SUBJECTS
 from .calling import NOT_STUDENTS, Stop
 from .comparing import is_numbers, same
 from .explaining import is_wrong, predict
-from .operands import statement_at, tree_of
+from .operands import names_in, statement_at, tree_of
 
 Key = tuple[str, int, str]  # file, line, name; "" is what a function returns
 ARGUMENT = 0  # the line of what a function is given
@@ -72,17 +72,19 @@ class Values(list):
         self.when: list[int] = []
 
 
-def values_of(function, mine, watched=None, helpers=False):
+def values_of(function, mine, watched=None, helpers=False, to_the_end=True):
     """Run a function, and return {(file, line, name): Values}.
 
-    The options are those of Tracer. A run that a Stop ends has no values.
+    The options are those of Tracer. A run that a Stop ends has no values, if it must go
+    `to_the_end`.
     """
     tracer, before = Tracer(mine, watched or {}, helpers), sys.gettrace()
     sys.settrace(tracer.called)
     try:
         function()
     except Stop:
-        return {}
+        if to_the_end:
+            return {}
     finally:
         sys.settrace(before)
     return tracer.values
@@ -212,6 +214,48 @@ def first_double(function):
 def of_the_student(file):
     """Tell whether a file is the student's, and no one of ours, of NumPy or of Python."""
     return not file.startswith(OTHERS)
+
+
+def next_step(checking, trial, target):
+    """Return (code, {name in the formula: the student's}) of the formula's next step.
+
+    It is what makes `target`, or else the first line of the formula whose value the student's code
+    does not hold. The code is "" if there is none.
+    """
+    formula, stage = checking.subject.formulas[checking.stage], checking.stage
+    mine, names = values_of(lambda: run_of(checking, trial), of_the_student, to_the_end=False), {}
+    right = values_of(lambda: predict(formula, stage, trial), "<edit>".__eq__)
+
+    made = {ast.unparse(node.target).removeprefix("self."): ast.unparse(node.value)
+            for node in ast.walk(formula.tree) if isinstance(node, ast.AugAssign)}
+
+    def held(x):
+        return next((key[2] for key, some in mine.items() if any(same(v, x) for v in some)), None)
+    for (_, line, name), some in right.items():
+        if name and some[-1].size > 1:
+            if own := held(some[-1]):
+                names[name] = own
+            elif line != ARGUMENT and name in formula.made_of and target not in made:
+                return ast.unparse(formula.made_of[name]), names
+    if target in made:
+        return made[target], names
+    ends = [node.value for node in ast.walk(formula.tree) if isinstance(node, ast.Return)]
+    if stage == "forward":
+        return ast.unparse(ends[-1] or ast.Constant(None)), names
+    missing = [ast.unparse(value) for node in ends if isinstance(node, ast.Dict)
+               for key, value in zip(node.keys, node.values)
+               if held(trial.expected.get(getattr(key, "value", ""), 0)) is None]
+    return (missing or [""])[0], names
+
+
+def run_of(checking, trial):
+    """Run the student's code of the stage that is checked."""
+    if checking.stage == "function":
+        checking.student_on(trial.case)
+    elif checking.stage == "forward":
+        trial.forward()
+    else:
+        trial.backward(trial.forward()[1])
 
 
 def right_results(trial):
@@ -381,10 +425,7 @@ class Watch:
 
     def names_used(self):
         """Return all names of variables in the student's files."""
-        nodes = [node for file in {key[0] for key in self.students[0]}
-                 for node in ast.walk(tree_of(file))]
-        return {node.id for node in nodes if isinstance(node, ast.Name)} | {
-            node.arg for node in nodes if isinstance(node, ast.arg)}
+        return names_in({key[0] for key in self.students[0]})
 
     def names(self):
         """Return {name of the formula: the student's only name for the same values}."""

@@ -251,10 +251,7 @@ class Trial:
                 "backward must return None: ids have no gradient, and those of the parameters are"
                 " added to them."))
         if len(gradients) != len(self.moving):
-            why = say("The gradients of parameters are not returned: add them to `.grad`.") if (
-                self.parameters and len(gradients) > len(self.moving)) else ""
-            if len(gradients) == 1 and self.is_sum(gradients[0]):
-                why = say(SUM)
+            why = self.why_not_as_many(gradients)
             raise Stop("wrong count", say(
                 "backward must return {names}, and returns {number}. {why}", names=names, why=why,
                 number=say("one array") if len(gradients) == 1 else say(
@@ -263,6 +260,18 @@ class Trial:
             raise Stop("wrong count", say(
                 "backward must return a single gradient as it is, not in a tuple."))
         return gradients
+
+    def why_not_as_many(self, gradients):
+        """Return a sentence on why backward returns more gradients, or fewer, than inputs."""
+        if len(gradients) == 1 and self.is_sum(gradients[0]):
+            return say(SUM)
+        shapes = set(map(np.shape, gradients))
+        if len(self.moving) == len(shapes) == 1 and all(map(is_numbers, gradients)) and same(
+                sum(gradients), self.expected[f"grad_{self.moving[0]}"]):
+            return say("Added up they are right: the input is used several times.")
+        of_parameters = {p.value.shape for p in self.parameters.values()} & shapes
+        return say("The gradients of parameters are not returned: add them to `.grad`.") if (
+            of_parameters and len(gradients) > len(self.moving)) else ""
 
     def is_sum(self, gradient):
         """Tell whether a gradient is the sum of the expected ones."""

@@ -244,3 +244,35 @@ def test_no_hint_speaks_of_what_does_not_stand_in_the_code(number, name, said, e
     report = check(answer(number, name, *edits))
     assert not report
     assert not [hint for hint in report.hints[:2] if said in hint]
+
+
+SHOWN = [  # exercise, name, diagnosis, words of the first hint, what is changed in the solution
+    (1, "Softmax", "a name of PyTorch", "In NumPy it is `axis`",
+     ("exp_scores.sum(axis=-1, keepdims=True)", "exp_scores.sum(dim=-1, keepdims=True)")),
+    (3, "Linear", "a name of PyTorch", "In NumPy it is `reshape`",
+     ("grad_y.reshape(-1, self.d_out)", "grad_y.view(-1, self.d_out)")),
+    (6, "MultiHeadAttention", "signature", "takes `allowed` and `rng` by name alone",
+     ("(Q, K, V, allowed=allowed, rng=rng)", "(Q, K, V, allowed)")),
+    (8, "Embedding", "index", "Long enough is axis 0.",
+     ("self.E.value[ids]", "self.E.value[:, ids]")),
+    (4, "ScaledDotProductAttention", "error", "`cache.K` belongs, where `cache.Q` stands.",
+     ("grad_scores @ cache.K", "grad_scores @ cache.Q")),
+    (13, "greedy_decode", "mask without axes", "mask[:, None, None, :]",
+     ("memory_allowed = not_padding(src, model.pad)", "memory_allowed = src != model.pad")),
+    (12, "EncoderLayer", "wrong count", "Added up they are right",
+     ("return grad_x + sum(self.self_attention.backward(grad_attended, cache.self_attention))",
+      "return grad_x, *self.self_attention.backward(grad_attended, cache.self_attention)")),
+]
+
+
+@pytest.mark.parametrize(("number", "name", "diagnosis", "words", "edit"), SHOWN)
+def test_an_error_is_read_from_the_line_and_its_values(number, name, diagnosis, words, edit):
+    report = check(answer(number, name, edit))
+    assert report.diagnosis == diagnosis, report
+    assert words in report.hints[0]
+
+
+def test_the_second_hint_shows_the_line_beside_the_next_step_of_the_formula():
+    report = check(answer(4, "ScaledDotProductAttention", ("Q @ K.mT", "Q @ K")))
+    assert report.hints[1].startswith("Your line is `scores = Q @ K / math.sqrt(Q.shape[-1])`.")
+    assert report.hints[1].endswith("`Q @ K.mT / math.sqrt(Q.shape[-1])`.")

@@ -1,0 +1,84 @@
+"""Find the array that belongs into a matrix product that stops: another one, or a transpose."""
+
+import re
+
+import numpy as np
+
+from ..language import say
+from .comparing import same
+from .explaining import predict
+from .tracing import Kept, values_of
+
+MEET = "In a @ b the last axis of a meets the last but one of b."
+TRANSPOSED, REVERSED, ANOTHER = range(3)  # kinds of proposals
+FITTED = re.compile("matmul|not aligned")
+
+
+def refitted(stop, checking):
+    """Return a sentence on the array that belongs into a matrix product that stops, or "".
+
+    Only what makes a value of the right formula is said, and only if nothing else makes one. The
+    value that the formula calls as the line calls the product comes first.
+    """
+    arrays = [(code, x) for code, x in stop.parts if isinstance(x, np.ndarray) and x.ndim]
+    if len(arrays) != 2 or not FITTED.search(stop.message):
+        return ""
+    for right in values_on_the_way(checking, *stop.target):
+        ways = [(kind, said) for kind, said, a, b in proposals(arrays, stop.scope)
+                if any(same(product(a, b), value) for value in right)]
+        if ways:
+            return ways[0][1] if len({kind for kind, _ in ways}) == 1 else ""
+    return ""
+
+
+def proposals(arrays, scope):
+    """Yield (kind, sentence, a, b) for what may stand in a matrix product of two arrays."""
+    (one, x), (other, y) = arrays
+    if min(x.ndim, y.ndim) > 1:
+        for codes, a, b in (((one,), x.mT, y), ((other,), x, y.mT), ((one, other), x.mT, y.mT)):
+            names = say(" and ").join(f"`{code}`" for code in codes)
+            yield TRANSPOSED, say("Here the .mT of {codes} is too much." if codes[0].endswith(
+                ".mT") else "Here {codes} must be transposed, .mT.", codes=names) + (
+                f" {say(MEET)}"), a, b
+    if max(x.ndim, y.ndim) > 2:                                        # K_T = K.T, lines before
+        for code, a, b in (one, x.T.mT, y), (other, x, y.T.mT):
+            yield REVERSED, say("All axes of {code} are reversed, as .T does it. .mT swaps the"
+                                  " last two alone.", code=f"`{code}`"), a, b
+    for name, z in scope.items():
+        for code, a, b, old in (one, z, y, x), (other, x, z, y):
+            if any(np.array_equal(z, same_one) for same_one in (old, old.T, turned(old))):
+                continue
+            yield ANOTHER, say("Here {name} belongs, where {code} stands.", name=f"`{name}`",
+                                 code=f"`{code}`"), a, b
+
+
+def turned(array):
+    """Return an array with its last two axes exchanged, if it has two."""
+    return array.mT if array.ndim > 1 else array
+
+
+def product(a, b):
+    """Return a @ b, or nan if the shapes do not fit."""
+    try:
+        return a @ b
+    except (ValueError, TypeError):
+        return np.nan
+
+
+def values_on_the_way(checking, target, is_all):
+    """Return the arrays of the right formula called `target`, and all that it computes.
+
+    They are those of the trial that stopped. A backward computes no output.
+    """
+    if checking.stage == "function":
+        return []
+    formula, trial = checking.subject.formulas[checking.stage], checking.trial
+    found = values_of(lambda: predict(formula, checking.stage, trial), "<edit>".__eq__)
+    predict(kept := Kept(formula), checking.stage, trial)
+    if isinstance(target, int):
+        target = f"grad_{dict(enumerate(trial.moving)).get(target)}"
+    named = [x for (*_, name), some in found.items() if name == target for x in some]
+    named += [x for name, x in trial.expected.items() if name == target]
+    every = [x for some in (*found.values(), *kept.values.values(), trial.expected.values())
+             for x in some if checking.stage == "forward" or not same(x, trial.want)]
+    return (named, every) if is_all else ([], every)
