@@ -65,7 +65,7 @@ class Stop:
 def interruptible(ranks):
     """Handle SIGINT, SIGHUP and SIGTERM by a Stop, and yield the Stop.
 
-    An ignored signal stays ignored. Under mpiexec only SIGINT is handled: it ends ranks itself.
+    An ignored signal stays ignored. Under mpiexec only SIGINT is handled: mpiexec ends its ranks.
     """
     stop, others = Stop(ranks), ("SIGTERM", "SIGHUP") if ranks.size == 1 else ()
     there = [getattr(signal, name) for name in others if hasattr(signal, name)]

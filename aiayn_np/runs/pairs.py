@@ -108,7 +108,7 @@ class PairTraining(Training):
         return TextProgress(s.step, float(s.scores), tokens, s.rate, s.seconds)
 
     def announcement(self, folder: Path) -> Iterator[str]:
-        """Yield lines about the pairs and the model, and one if it needs much memory."""
+        """Yield lines about the pairs and the model, and one if the training needs much memory."""
         batches = self.batches
         real, padded = batches.tokens()
         parameters = sum(p.value.size for p in self.model.parameters())

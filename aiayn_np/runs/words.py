@@ -1,4 +1,4 @@
-"""The training of a language model on one's own text."""
+"""The training of a language model on a text."""
 
 import math
 import platform
@@ -118,7 +118,7 @@ class WordTraining(Training):
         return WordsProgress(s.step, float(s.scores), s.batch[-1].size, s.rate, s.seconds)
 
     def announcement(self, folder: Path) -> Iterator[str]:
-        """Yield lines about the text and the model, and one if it needs much memory."""
+        """Yield lines about the text and the model, and one if the training needs much memory."""
         parameters = sum(p.value.size for p in self.model.parameters())
         yield (f"{self.characters:,} characters, the last {self.held_characters:,} held back;"
                f" {self.task.vocab_size:,} different tokens, {parameters:,} parameters, into"
