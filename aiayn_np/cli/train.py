@@ -219,9 +219,9 @@ def resumed_run(folder, args):
     if args.task != run.config["task"]:
         raise UsageError(f"{folder} is a run of the task {run.config['task']}, not {args.task}")
     notes = run.go_on(given)
-    if run.optimizer.t > run.training.steps or (run.ended and run.metrics.exists()):
-        where = ("solved" if run.solved else
-                 f"at step {run.optimizer.t} of {run.training.steps} already")
+    t, last = run.optimizer.t, run.training.steps
+    if t > last or (run.ended and (run.metrics.exists() or not run.history)):
+        where = "solved" if run.solved else f"at step {t} of {last} already"
         raise UsageError(f"nothing to do: the run in {folder} is {where}")
     check_files(run)
     return run, notes
