@@ -272,8 +272,9 @@ class Edit:
             return False
         every, missing = tokens_of(self.formula.tree), right - wrong
         if self.kind.key == ANOTHER:
-            return any(code.tokens[token] > every[token] for token in wrong - right) or any(
-                code.tokens[token] < every[token] for token in missing)
+            return any(code.tokens[token] > every[token] for token in wrong - right) or (
+                {"sum", "mean"} == {*(wrong - right), *missing}         # a mean may be written so
+                and any(code.tokens[token] < every[token] for token in missing))
         is_function = self.kind.key == FUNCTION and not self.piece.startswith("self.")
         return not is_function or all(code.tokens[token] < every[token] for token in missing
                                       if f"self.{token}(" not in str(self.pieces))
