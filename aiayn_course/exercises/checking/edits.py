@@ -264,17 +264,16 @@ class Edit:
         if self.kind is None:                                          # a teacher's sentence
             return True
         right, wrong = (tokens_of(ast.parse("\n".join(some))) for some in zip(*self.pieces))
-        if not self.kind.is_device and (wrong - right).keys() - code.tokens.keys():
-            return False
-        if self.kind.key == CONDITION and self.piece in code.conditions:
+        if (not self.kind.is_device and (wrong - right).keys() - code.tokens.keys()) or (
+                self.kind.key == CONDITION and self.piece in code.conditions):
             return False
         if self.kind.speaks and not set(numbers_of(self.piece)) <= {0, 1, 2, *code.numbers}:
             return False
-        every, missing = tokens_of(self.formula.tree), right - wrong
+        every, missing, more = tokens_of(self.formula.tree), right - wrong, wrong - right
         if self.kind.key == ANOTHER:
-            return any(code.tokens[token] > every[token] for token in wrong - right) or (
-                {"sum", "mean"} == {*(wrong - right), *missing}         # a mean may be written so
-                and any(code.tokens[token] < every[token] for token in missing))
+            fewer = any(code.tokens[token] < every[token] for token in missing)
+            return any(code.tokens[token] > every[token] for token in more) or (
+                fewer and {*more, *missing} == {"sum", "mean"})
         is_function = self.kind.key == FUNCTION and not self.piece.startswith("self.")
         return not is_function or all(code.tokens[token] < every[token] for token in missing
                                       if f"self.{token}(" not in str(self.pieces))
