@@ -54,15 +54,17 @@ def told(subject, checking, stop):
 
 def beside(checking, trial, mine, target=""):
     """Return a sentence with the student's line beside the next step of the formula, or ""."""
-    right, names = next_step(checking, trial, target) if trial else ("", {})
+    right, names, is_there = next_step(checking, trial, target) if trial else ("", {}, False)
     if not right:
         return ""
     files = {function.__code__.co_filename for function in functions_of(checking.student)}
     made = checking.subject.formulas[checking.stage].made_of
     right = in_his_names(right, names, names_in(files), made)
-    said = say("The formula has {right} there." if str(target).endswith(".grad") else "Of the"
-               " formula's steps, the first whose result your code does not have is {right}.",
-               right=f"`{right}`")
+    if any(ast.unparse(node) == right for file in files for node in ast.walk(tree_of(file))
+           if isinstance(node, ast.expr)):
+        return ""                                                      # it stands there already
+    said = say("The formula has {right} there." if is_there else "Of the formula's steps, the first"
+               " whose result your code does not have is {right}.", right=f"`{right}`")
     return f"{say('Your line is {code}.', code=f'`{mine}`')} {said}" if mine else said
 
 

@@ -123,7 +123,7 @@ MASK_INDEX = (  # diagnosis, question, sentence
 
 def is_mask_index(text, found):
     """Tell whether it is an index that fails, and one of truth values."""
-    return text.startswith("IndexError") and ("boolean" in text or any(
+    return text.startswith("IndexError") and ("boolean index" in text or any(
         isinstance(value, np.ndarray) and value.dtype == bool for _, value in found))
 
 
@@ -142,7 +142,8 @@ def advice(text, line, found, what="", in_part=False, seen=ANYTHING):
         return MASK_INDEX[0], say(MASK_INDEX[2])
     for pattern, diagnosis, sentence in SAID:
         match = re.search(pattern, f"{what} {text} `{line}")
-        if match and (diagnosis != "another product" or "dot" in seen.calls):
+        if match and (diagnosis != "another product" or "dot" in seen.calls) and not (
+                "one too large" in sentence and has_whole_numbers(found)):
             name = next(filter(None, match.groups()), "")
             return diagnosis, f"{say(sentence, name=name)} {part}".strip()
     if entry := no_array(found, line):
@@ -151,6 +152,11 @@ def advice(text, line, found, what="", in_part=False, seen=ANYTHING):
         return entry[1], say(PARTS if is_others else GRADIENTS if is_tuple else entry[2])
     diagnosis, said = shapes_that_do_not_fit(text, line, seen.loses_an_axis) or ("error", "")
     return diagnosis, f"{said} {part}".strip()
+
+
+def has_whole_numbers(found):
+    """Tell whether an array of whole numbers stands in the line, which may be the index."""
+    return any(isinstance(x, np.ndarray) and x.dtype.kind == "i" for _, x in found)
 
 
 def no_array(found, line):
@@ -172,6 +178,10 @@ def no_array(found, line):
 WHOSE = "Whose cache does the calling line give, and whose must it be?"
 WHICH = "What stands here that is no array, and where is the array in it?"
 ASKED = (  # what the error says, or what stands there; a question
+    (r"TypeError.*argument", "What does the first line of the function take, and what is it"
+     " given?"),
+    (r"broadcast dimensions|subscripts", "Which axes does `...` stand for, and does the output have"
+     " them?"),
     (r"matmul|not aligned|dot", "Over which axis of each must the product sum?"),
     (r"non-broadcastable output", "Which axes does the array on the left not have, and what must"
      " happen along them?"),
@@ -180,7 +190,7 @@ ASKED = (  # what the error says, or what stands there; a question
     (r"unpack", "How many things stand on the right, and how many names on the left?"),
     (r"index (\d+) is out of bounds for axis -?\d+ with size \1\b", "Which index is the last one"
      " here, and for which do you ask?"),
-    (r"axis|axes|dimensions|index|subscripts|1- or 2-d", "How many axes has the array"
+    (r"axis|axes|dimensions|index|1- or 2-d", "How many axes has the array"
      " here, and on how many do you count?"),
     (r"reshape", "How many numbers has the array, and how many must the new shape hold?"),
     (r"truth value", "How many truth values are there?"),
@@ -189,7 +199,6 @@ ASKED = (  # what the error says, or what stands there; a question
      " else here, and of what?"),
     (r"NameError|AttributeError|KeyError", "Where was the missing value made, and under which"
      " name was it kept?"),
-    (r"argument", "What does the first line of the function take, and what is it given?"),
     (r"", "What stands in this line, and what did you expect?"),
 )
 

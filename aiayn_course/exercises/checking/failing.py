@@ -36,14 +36,17 @@ def shown_by(frame, line, error):
 
 def name_of_pytorch(statement, frame):
     """Name what is called as in PyTorch, and what NumPy has in its place."""
+    calls = {node.func: node for node in ast.walk(statement) if isinstance(node, ast.Call)}
     for node in ast.walk(statement):
         name = other = ""
         if isinstance(node, ast.keyword) and node.arg in KEYWORDS:
             name, other = node.arg, KEYWORDS[node.arg]
-        if isinstance(node, ast.Attribute) and node.attr in METHODS and is_pure(node.value, frame):
+        if isinstance(node, ast.Attribute) and is_pure(node.value, frame):
             owner = value_of(node.value, frame)
-            if isinstance(owner, np.ndarray) or owner is np:
+            if node.attr in METHODS and (isinstance(owner, np.ndarray) or owner is np):
                 name, other = node.attr, METHODS[node.attr]
+            if node.attr == "transpose" and len(getattr(calls.get(node), "args", ())) == 2:
+                name, other = "transpose", "swapaxes"
         if name:
             return ("a name of PyTorch", say("`{name}` is a name of PyTorch. In NumPy it is"
                                              " `{other}`.", name=name, other=other),

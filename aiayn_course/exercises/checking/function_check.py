@@ -125,7 +125,8 @@ class FunctionCheck:
         if np.array_equal(got[:, :both], want[:, :both]):
             where = say("Your output has {columns} columns, and must have {right} ({case}).",
                         columns=columns, right=right, case=say(case.what))
-            cause = say("What is there is right: the loop ends too early." if columns < right else
+            cause = say("What is there is right: the loop ends too early, or what is returned is"
+                        " cut off." if columns < right else
                         "It begins right, and then more comes: the loop ends too late.")
             raise Stop("too short" if columns < right else "too long", f"{where} {cause}", name,
                        where=where, cause=cause, got=got, question=say(

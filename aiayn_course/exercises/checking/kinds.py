@@ -240,8 +240,10 @@ def another_array(of_a_backward):
         if is_array(place, names):
             holder = place.parents[-1]
             passed = text(getattr(holder, "func", place.node)).endswith(".backward")
+            is_size = isinstance(holder, ast.Attribute) and holder.attr == "shape"
             yield from ((name, name) for name in names.arrays if name != place.node.id
-                        and (passed and name[:5] == "grad_") == of_a_backward)
+                        and (passed and name[:5] == "grad_") == of_a_backward
+                        and not (is_size and name[:5] == "grad_"))
     return find
 
 
@@ -444,8 +446,6 @@ LIKELY = (
     Kind("term twice", MORE, "It is as if the term {piece} came in twice",
          (operator(ast.Add, ("{l} + 2 * {r}", "{r}"), ("2 * {l} + {r}", "{l}")),
           operator(ast.Sub, ("{l} - 2 * {r}", "{r}"), ("2 * {l} - {r}", "{l}"))), speaks=True),
-    Kind("absolute value", POWER, "It is as if the absolute value stood in place of the power",
-         (operator(ast.Pow, ("np.abs({l})",)),)),
     Kind("the opposite", OPPOSITE, INVERTED, (exchanged_arguments(True),)),
     Kind("order of the arguments", ARRAY, "It is as if the arguments came in another order",
          (exchanged_arguments(False),)),
@@ -483,8 +483,6 @@ OTHER_KINDS = (
          "It is as if no axis were inserted (None in an index puts in one of length 1)",
          (of_an_index(True),)),
     Kind("index left out", PICKED, "It is as if nothing were picked", (of_an_index(False),)),
-    Kind("fraction turned", DIVIDED, "It is as if the fraction were upside down",
-         (operator(ast.Div, ("{r} / {l}",)),)),
     Kind("applied twice", MORE, "It is as if {piece} were applied twice", (twice,), speaks=True),
     Kind("reshape instead", MOVED, "It is as if a reshape stood here", (reshape_instead,)),
     Kind("replaced by zeros", STEP, "It is as if {piece} were 0 everywhere",
@@ -509,7 +507,5 @@ OTHER_KINDS = (
     Kind("float32", "Which line makes an array of its own, and of which type?",
          "It is as if numbers were rounded to float32 on the way",
          (whole(("({0}).astype(np.float32)", "")),), True),
-    Kind("reverse order", MOVED, "It is as if {piece} stood in reverse order",
-         (named("np.flip({0}, -1)", "np.flip({0}, -2)"),), True),
 )
 KINDS = LIKELY + OTHER_KINDS

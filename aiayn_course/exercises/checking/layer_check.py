@@ -124,13 +124,13 @@ class LayerCheck:
             if not stop.by_error or not before or axes in before:
                 raise
             counts = say(" or ").join(map(str, sorted(before)))
-            cause = say("Your code works with {some} axes, and this input has {axes}.", axes=axes,
+            cause = say("Your code runs with {some} axes, and this input has {axes}.", axes=axes,
                         some=counts)
             is_sum = stop.diagnosis in ("einsum", "not summed")
             cause += " " + (stop.cause if is_sum else say(FROM_THE_END))
             raise Stop("number of axes", f"{stop.message} {cause}", where=stop.where, cause=cause,
                        by_error=True, question=say(
-                           "Why does your code work with {some} axes, and not with {axes}?",
+                           "Why does your code run with {some} axes, and not with {axes}?",
                            some=counts, axes=axes)) from stop
 
     def wrong(self, tensors, trials):

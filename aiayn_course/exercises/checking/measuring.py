@@ -76,7 +76,7 @@ def conditions(given):
 def without(trial):
     """Name an option that has no effect on the student's output, or return ""."""
     for name, y in trial.without_each_option():
-        if same(y, trial.got):
+        if same(y, trial.got) and not same(trial.right_without(name), trial.want):
             return say("Your output is the same with {name} and without it.", name=f"`{name}`")
     return ""
 

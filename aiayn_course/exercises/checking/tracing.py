@@ -18,6 +18,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from aiayn_np.module import Module
+
 from ..exercise import SUBJECTS
 from .calling import NOT_STUDENTS, Stop
 from .comparing import is_numbers, same
@@ -217,17 +219,21 @@ def of_the_student(file):
 
 
 def next_step(checking, trial, target):
-    """Return (code, {name in the formula: the student's}) of the formula's next step.
+    """Return (code, {name in the formula: the student's}, is_there) of the formula's next step.
 
-    It is what makes `target`, or else the first line of the formula whose value the student's code
-    does not hold. The code is "" if there is none.
+    It `is_there` if it makes `target`. Else it is the first line of the formula whose value the
+    student's code does not hold. The code is "" if there is none.
     """
     formula, stage = checking.subject.formulas[checking.stage], checking.stage
     mine, names = values_of(lambda: run_of(checking, trial), of_the_student, to_the_end=False), {}
     right = values_of(lambda: predict(formula, stage, trial), "<edit>".__eq__)
 
-    made = {ast.unparse(node.target).removeprefix("self."): ast.unparse(node.value)
-            for node in ast.walk(formula.tree) if isinstance(node, ast.AugAssign)}
+    made = {name: ast.unparse(code) for name, code in formula.made_of.items()}
+    made |= {ast.unparse(node.target).removeprefix("self."): ast.unparse(node.value)
+             for node in ast.walk(formula.tree) if isinstance(node, ast.AugAssign)}
+
+    layer = getattr(trial, "layer", None)  # a part makes values that the student's code need not
+    has_parts = layer is not None and any(isinstance(x, Module) for x in vars(layer).values())
 
     def held(x):
         return next((key[2] for key, some in mine.items() if any(same(v, x) for v in some)), None)
@@ -235,17 +241,17 @@ def next_step(checking, trial, target):
         if name and some[-1].size > 1:
             if own := held(some[-1]):
                 names[name] = own
-            elif line != ARGUMENT and name in formula.made_of and target not in made:
-                return ast.unparse(formula.made_of[name]), names
-    if target in made:
-        return made[target], names
+            elif line != ARGUMENT and name in made and not (target in made or has_parts):
+                return made[name], names, False
+    if target in made or has_parts:
+        return made.get(target, ""), names, True
     ends = [node.value for node in ast.walk(formula.tree) if isinstance(node, ast.Return)]
     if stage == "forward":
-        return ast.unparse(ends[-1] or ast.Constant(None)), names
+        return ast.unparse(ends[-1] or ast.Constant(None)), names, False
     missing = [ast.unparse(value) for node in ends if isinstance(node, ast.Dict)
                for key, value in zip(node.keys, node.values)
                if held(trial.expected.get(getattr(key, "value", ""), 0)) is None]
-    return (missing or [""])[0], names
+    return (missing or [""])[0], names, False
 
 
 def run_of(checking, trial):

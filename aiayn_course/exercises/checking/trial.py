@@ -169,6 +169,11 @@ class Trial:
                 if is_numbers(y):
                     yield name, y
 
+    def right_without(self, name):
+        """Return the right output without an option."""
+        options = {n: option for n, option in self.case.options.items() if n != name}
+        return self.ours.forward(*self.case.inputs, **copied(options))[0]
+
     def others(self):
         """Return other inputs and options of the same sizes."""
         options = {name: another(option) for name, option in copied(self.case.options).items()}
