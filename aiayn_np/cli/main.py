@@ -54,7 +54,7 @@ def run(argv, parsed):
         end_output()
         return fail(error, 1 if error.errno in NO_ROOM else 2)
     except (UsageError, CheckpointError, ValueError, ImportError) as error:
-        return fail(with_flags(error, args), 2)
+        return fail(error, 2, with_flags(error, args))
     except (FloatingPointError, ChangedError) as error:
         return fail(error, 1)
     except MemoryError as error:
@@ -66,9 +66,9 @@ def run(argv, parsed):
 
 
 def with_flags(error, args):
-    """Return an error; in the text of a ValueError, flags replace the names of numbers."""
+    """Return the text of a ValueError with flags for the names of numbers, or None."""
     if not isinstance(error, ValueError):
-        return error
+        return None
     numbers = {name for name, value in vars(args).items() if not isinstance(value, str)}
     return re.sub(r"^\w+(?= must )|\b\w+(?==)", lambda name: flag_of(name[0])
                   if name[0] in numbers else name[0], str(error))
@@ -91,12 +91,12 @@ def end_output():
                 os.dup2(nothing.fileno(), stream.fileno())
 
 
-def fail(error, code):
+def fail(error, code, said=None):
     """Write one line on the error, and return the exit code; in an MPI program, end all ranks."""
     if os.environ.get("AIAYN_DEBUG") == "1":
         note(traceback.format_exc().rstrip())
     rank, kind = this_rank(), "" if isinstance(error, str) else f"{type(error).__name__}: "
     who = f"{rank}: {kind}" if rank else ""
-    note(f"aiayn-np: error: {who}{one_line(reason_of(error))}")
+    note(f"aiayn-np: error: {who}{one_line(said or reason_of(error))}")
     end_all_ranks(code)
     return code
