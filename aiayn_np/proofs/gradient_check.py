@@ -384,7 +384,7 @@ class Proof:
         if name != ALL:                                                # ALL has that of most rows
             self.precisions.append(precision)
         elif self.precisions:
-            precision = max(set(self.precisions), key=self.precisions.count)
+            precision = max(self.precisions, key=lambda p: (self.precisions.count(p), p.tolerance))
         self.drawn = max(self.drawn, precision.directions)
         draws = [directions] + [self.directions() for _ in range(precision.directions - 1)]
         exact = exact if precision is DOUBLE else np.nan
