@@ -18,9 +18,8 @@ from aiayn_np.checks import one_line
 
 from ..language import say
 from .errors import advice, question_of_error
-from .failing import Seen, scope_of, seen_around, shown_by, target_of
-from .operands import parts
-from .operands import shown as parts_in_words
+from .failing import NOTHING, scope_of, seen_around, shown_by, target_of
+from .operands import parts, shown
 from .shapes import BESIDE
 
 SECONDS = 10  # of the processor, for one call of the student's code
@@ -82,11 +81,13 @@ def call(what, function, *args, case="", **options):
         last, _ = [*traceback.walk_tb(error.__traceback__)][-1]
         frame, number = frames[-1] if frames else (None, 0)
         found = parts(frame, number, last) if frames else []
-        key, why = advice(text, line_of(error), found, what, is_in_part(frames),
-                          seen_around(frame, number) if frame else Seen(set(), False))
         where, question = seen_in(error, found, what, case)
-        if shown := frame and shown_by(frame, number, error):
-            key, why, question = shown[0], shown[1], f"{parts_in_words(found)} {shown[2]}".strip()
+        if of_line := frame and shown_by(frame, number, error):
+            key, why, asked = of_line
+            question = f"{shown(found)} {asked}".strip()
+        else:
+            key, why = advice(text, line_of(error), found, what, is_in_part(frames),
+                              seen_around(frame, number) if frame else NOTHING)
         said = say("{what} stops{line} with {error} ({case}). {why}" if case else
                    "{what} stops{line} with {error}. {why}", what=what, line=line_of(error),
                    error=text, case=say(case), why=why)
@@ -137,7 +138,7 @@ OWN_ARRAY = ("Others still need what you did not make yourself: x = x + 1 and x.
 def seen_in(error, found, what, case):
     """Return (where, question): the student's line with the parts that it puts together."""
     text = describe(error)
-    of_shapes = len(found) > 1 and parts_in_words(found) and re.search(
+    of_shapes = len(found) > 1 and shown(found) and re.search(
         "matmul|broadcast|aligned|boolean index|too many indices", text)
     said = type(error).__name__ if of_shapes else re.split(r"\. ", text)[0].rstrip(".")
     where = say("{what} stops{line} with {error} ({case})." if case else
@@ -148,7 +149,7 @@ def seen_in(error, found, what, case):
         where += say(" Line {number} calls it: `{code}`.", number=frames[-2][1],
                      code=code_of(frames[-2]))
     question = question_of_error(text, line_of(error), found, is_in_part(frames))
-    return where, f"{parts_in_words(found)} {say(question)}".strip()
+    return where, f"{shown(found)} {say(question)}".strip()
 
 
 def is_in_part(frames):

@@ -245,15 +245,13 @@ class Edit:
         """List (right code, wrong code) of each piece that is edited, in one line each."""
         groups: dict[ast.AST, list] = {}
         for i, code in self.parts:
-            place = self.formula.places[i]
-            is_whole = place.node is place.around
-            groups.setdefault(place.around, []).append((i, code) if not is_whole else (None, code))
+            groups.setdefault(self.formula.places[i].around, []).append((i, code))
         found = []
         for shown, parts in groups.items():
-            before, whole = text(shown), next((code for i, code in parts if i is None), None)
-            with self.formula.replaced([] if whole is not None else parts):
-                after = normal(whole) if whole is not None else ast.unparse(shown)
-            found.append((in_a_line(before), in_a_line(after)))
+            whole = [code for i, code in parts if self.formula.places[i].node is shown]
+            with self.formula.replaced([] if whole else parts):
+                after = normal(whole[0]) if whole else ast.unparse(shown)
+            found.append((in_a_line(text(shown)), in_a_line(after)))
         return list(dict.fromkeys((before, filled(after, self.number)) for before, after in found))
 
     def is_seen_in(self, code):

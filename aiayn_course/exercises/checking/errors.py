@@ -7,7 +7,7 @@ import numpy as np
 from aiayn_np.module import Cache, Module, Parameter
 
 from ..language import say
-from .failing import Seen
+from .failing import NOTHING
 from .shapes import NOT_SUMMED, shapes_that_do_not_fit
 
 SUM = ("Gradients of several inputs are added up. Each input needs its own: they need not be the"
@@ -127,10 +127,7 @@ def is_mask_index(text, found):
         isinstance(value, np.ndarray) and value.dtype == bool for _, value in found))
 
 
-ANYTHING = Seen({"dot"}, True)
-
-
-def advice(text, line, found, what="", in_part=False, seen=ANYTHING):
+def advice(text, line, found, what="", in_part=False, seen=NOTHING):
     """Return (diagnosis, sentence) for the text of an error, raised by a `line` of `what`.
 
     found : [(code, value)] of the parts of the line that fails

@@ -22,7 +22,6 @@ METHODS = {  # names of PyTorch, and what NumPy has
 REDUCTIONS = {"sum", "mean", "max", "min", "std", "var", "prod"}
 
 
-
 def shown_by(frame, line, error):
     """Return (diagnosis, sentence, question) of what a failing line shows, or None."""
     statement = statement_at(frame.f_code.co_filename, line)
@@ -127,6 +126,9 @@ class Seen(NamedTuple):
 
     calls: set
     loses_an_axis: bool
+
+
+NOTHING = Seen(set(), False)
 
 
 def seen_around(frame, line):

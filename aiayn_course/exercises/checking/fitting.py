@@ -43,13 +43,13 @@ def proposals(arrays, scope):
     if max(x.ndim, y.ndim) > 2:                                        # K_T = K.T, lines before
         for code, a, b in (one, x.T.mT, y), (other, x, y.T.mT):
             yield REVERSED, say("All axes of {code} are reversed, as .T does it. .mT swaps the"
-                                  " last two alone.", code=f"`{code}`"), a, b
+                                " last two alone.", code=f"`{code}`"), a, b
     for name, z in scope.items():
         for code, a, b, old in (one, z, y, x), (other, x, z, y):
             if any(np.array_equal(z, same_one) for same_one in (old, old.T, turned(old))):
                 continue
             yield ANOTHER, say("Here {name} belongs, where {code} stands.", name=f"`{name}`",
-                                 code=f"`{code}`"), a, b
+                               code=f"`{code}`"), a, b
 
 
 def turned(array):

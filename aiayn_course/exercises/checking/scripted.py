@@ -59,9 +59,9 @@ class ScriptedModel:
             return np.broadcast_to(mask is None or mask, shape)
         where = say("model.decode is given a mask of shape {got}. It needs {shape}: the axes of the"
                     " heads and of the queries have length 1.", got=np.shape(mask), shape=shape)
-        raise Stop("mask without axes", where, where=where, cause=say(
-            "not_padding(src, pad) has these axes, and so has mask[:, None, None, :]."),
-            question=say("Which axes must the mask have, beside those of the scores?"))
+        cause = say("not_padding(src, pad) has these axes, and so has mask[:, None, None, :].")
+        raise Stop("mask without axes", f"{where} {cause}", where=where, cause=cause, question=say(
+            "Which axes must the mask have, beside those of the scores?"))
 
     def forward(self, src, tgt, *, rng=None):
         """Return (logits, None), with padding in the source masked as in a Transformer."""

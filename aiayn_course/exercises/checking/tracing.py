@@ -227,11 +227,9 @@ def next_step(checking, trial, target):
     formula, stage = checking.subject.formulas[checking.stage], checking.stage
     mine, names = values_of(lambda: run_of(checking, trial), of_the_student, to_the_end=False), {}
     right = values_of(lambda: predict(formula, stage, trial), "<edit>".__eq__)
-
     made = {name: ast.unparse(code) for name, code in formula.made_of.items()}
     made |= {ast.unparse(node.target).removeprefix("self."): ast.unparse(node.value)
              for node in ast.walk(formula.tree) if isinstance(node, ast.AugAssign)}
-
     layer = getattr(trial, "layer", None)  # a part makes values that the student's code need not
     has_parts = layer is not None and any(isinstance(x, Module) for x in vars(layer).values())
 
@@ -273,7 +271,7 @@ def right_results(trial):
 class Watch:
     """The student's values of one stage beside those of the formula, in three of the trials."""
 
-    def __init__(self, checking, stage, trials, wrong, change=None):
+    def __init__(self, checking, stage, trials, wrong, edit=None):
         self.stage, self.wrong = stage, [trial for trial in trials if is_wrong(trial, wrong)]
         self.trials = self.wrong[:2] + [trial for trial in trials if trial not in self.wrong][:1]
         self.formula = checking.subject.formulas[stage]
@@ -282,8 +280,8 @@ class Watch:
         for key, some in self.students[0].items():
             self.of_shape.setdefault((len(some), some[0].shape), []).append(key)
         self.right = [self.formulas(self.formula, trial) for trial in self.trials]
-        self.changed = self.right if change is None else [
-            self.formulas(change, trial) for trial in self.trials]
+        self.changed = self.right if edit is None else [
+            self.formulas(edit, trial) for trial in self.trials]
 
     def student(self, checking, trial):
         """Return the student's values in one trial."""

@@ -129,12 +129,12 @@ def complexity(sizes=SIZES, *, repeats=100, seed=0):
     As in Table 1, attention has no projections here. Only forward passes are measured; backward
     passes have the same products, twice as many. Each layer is measured at sizes at which the term
     of Table 1 dominates, so times of different layers cannot be compared. `aiayn-np figures` uses
-    one thread of BLAS, because several threads on a busy machine blur the exponents.
+    one thread of BLAS. We guess that several threads on a busy machine blur the exponents.
 
     Parameters
     ----------
     sizes : axis, "n" or "d" -> layer -> pairs (n, d), with one of them growing
-    repeats : calls of each size, in turns; the fastest call counts, because it was disturbed least
+    repeats : calls of each size, in turns; the fastest call counts
     """
     rng = np.random.default_rng(seed)
     grown = {axis: {name: np.array(pairs)[:, column] for name, pairs in sizes[axis].items()}
