@@ -252,7 +252,6 @@ class Proof:
         self.parameters = dict(getattr(self.layer, "named_parameters", dict)())
         self.inputs = [np.array(x) for x in inputs]
         self.forwards, self.drawn = 0, 1  # and the directions of a row
-        self.precisions: list[Precision] = []  # of the rows
         self.floats = [i for i, x in enumerate(self.inputs) if x.dtype.kind == "f"]
         self.fixed = set(fixed)  # inputs without a gradient
         self.moving = [i for i in self.floats if i not in self.fixed]
@@ -322,7 +321,7 @@ class Proof:
         gradients, problems = self.gradients()
         if problems:
             return problems
-        directions = self.directions()
+        directions, self.precisions = self.directions(), list[Precision]()
         rows = [self.row(name, gradients, {name: v}) for name, v in directions.items()]
         if wrong := [row for row in rows if row.wrong]:
             worst = max(wrong, key=lambda row: row.error)
@@ -381,10 +380,9 @@ class Proof:
         """Compare <gradient, v> with <u, J v>, along several directions if forward rounds."""
         exact = self.complex_step(directions)
         precision = self.precision_along(directions, exact)
-        if name != ALL:                                                # ALL has that of most rows
-            self.precisions.append(precision)
-        elif self.precisions:
-            precision = max(self.precisions, key=lambda p: (self.precisions.count(p), p.tolerance))
+        self.precisions.append(precision)
+        if name == ALL and precision is DOUBLE:                        # one array hides another's
+            precision = max(self.precisions, key=lambda p: p.tolerance)
         self.drawn = max(self.drawn, precision.directions)
         draws = [directions] + [self.directions() for _ in range(precision.directions - 1)]
         exact = exact if precision is DOUBLE else np.nan
