@@ -252,6 +252,7 @@ class Proof:
         self.parameters = dict(getattr(self.layer, "named_parameters", dict)())
         self.inputs = [np.array(x) for x in inputs]
         self.forwards, self.drawn = 0, 1  # and the directions of a row
+        self.precisions: list[Precision] = []  # of the rows at this point
         self.floats = [i for i, x in enumerate(self.inputs) if x.dtype.kind == "f"]
         self.fixed = set(fixed)  # inputs without a gradient
         self.moving = [i for i in self.floats if i not in self.fixed]
@@ -284,6 +285,7 @@ class Proof:
     def beside(self) -> "Proof | None":
         """Return the same proof at a point beside this one; None if forward has no value there."""
         other = copy.copy(self)
+        other.precisions = []
         other.tensors = {n: x + BESIDE * (np.abs(self.finite[n]).max(initial=0) or 1)
                          * self.rng.random(x.shape) for n, x in self.tensors.items()}
         other.y, other.cache = other.run({})
@@ -321,7 +323,7 @@ class Proof:
         gradients, problems = self.gradients()
         if problems:
             return problems
-        directions, self.precisions = self.directions(), list[Precision]()
+        directions = self.directions()
         rows = [self.row(name, gradients, {name: v}) for name, v in directions.items()]
         if wrong := [row for row in rows if row.wrong]:
             worst = max(wrong, key=lambda row: row.error)
