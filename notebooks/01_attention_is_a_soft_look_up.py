@@ -63,7 +63,7 @@ for progress in train(model, task, steps=1000, batch_size=64, rng=rng, validatio
         print(f"step {progress.step:3}: {progress.validation:6.1%} written backwards, all right")
 
 # %% [markdown]
-# At the end all 500 are right.
+# At the end all 500 are right. <!-- result -->
 #
 # <!-- say: Point at step 100 and at step 250: for a while nothing, then nearly all within 150 steps. Say: it was told only which answers are right, never how. Often said and wrong: it has learned the sequences by heart. The 500 are kept out of training. -->
 #
@@ -85,7 +85,7 @@ print(f"seen in training  {progress.step * 64:,} sequences")
 
 # %% [markdown]
 # It writes your digits backwards. Your model is a Transformer. It reads one sequence, the **source**, and writes another one, the **target**, one **token**
-# after the other: a digit, or in a text a word or a part of one.
+# after the other: a digit, or in a text a word or a part of one. <!-- result -->
 #
 # <!-- say: Let the class call out digits and type them. Say: it has never seen this sequence. Often said and wrong: it looks the answer up. There are too many sequences for that. -->
 #
@@ -127,7 +127,7 @@ plot_attention(where, [f"writes {token}" for token in task.tokens(answer)], task
 # ![]
 # Not every row is sure, and the answer is right all the same. -->
 #
-# It begins at the last digit and goes on to the left. Not every row is sure, and the answer is right all the same. (`<eos>` is the end mark.) Nobody has told it where to look: in training it was told only which digits are right.
+# It begins at the last digit and goes on to the left. Not every row is sure, and the answer is right all the same. (`<eos>` is the end mark.) Nobody has told it where to look: in training it was told only which digits are right. <!-- result -->
 #
 # <!-- say: Point at the first row and the brightest cell, then go down row by row: the bright cells run to the left. Say: a row asks, a column is asked. Often said and wrong: the diagonal shows that it copies. It runs the other way. -->
 #
@@ -171,7 +171,7 @@ print("matches", K @ q, " value", K @ q @ V)
 # %% [markdown]
 # The dictionary is exact, but one cannot learn with it, for two reasons. A query that equals no key finds nothing. And
 # between "equal" and "not equal" there is no slope, so there is no gradient to follow. Dot products have a slope. But
-# they may be negative, or add up to any number, and then they are no weights.
+# they may be negative, or add up to any number, and then they are no weights. <!-- result -->
 #
 # <!-- say: Point at the three matches: 1, 0, 0. Say: it is all or nothing, so there is no slope to learn from. Often said and wrong: dot products of any vectors are weights already. -->
 
@@ -246,7 +246,7 @@ print(f"output: thing {output[0]:.2f}, action {output[1]:.2f}")
 # The weights are $\tfrac16, \tfrac12, \tfrac16, \tfrac16$. The look-up has become soft: it answers "mostly `cat`". -->
 #
 # Half of the answer is what `cat` tells. The weights are $\tfrac16, \tfrac12, \tfrac16, \tfrac16$.
-# The look-up has become soft: it answers "mostly `cat`".
+# The look-up has become soft: it answers "mostly `cat`". <!-- result -->
 #
 # <!-- say: Go down the rows with the finger: score, exponential, share of the sum 6, mean of the values. Say: three of six parts are `cat`. Often said and wrong: the others have score 0, so they get nothing. Their exponentials are 1. -->
 
@@ -276,7 +276,7 @@ fig
 # ![]
 # A query of length 0 asks nothing and gets the plain mean of all values. -->
 #
-# A longer query in the same direction asks more firmly. A query of length 0 asks nothing and gets the plain mean of all values. A very long query gets the hard look-up back.
+# A longer query in the same direction asks more firmly. A query of length 0 asks nothing and gets the plain mean of all values. A very long query gets the hard look-up back. <!-- result -->
 #
 # Every query between these two gets a soft answer, and a soft answer changes a little when a key does. This is the slope that
 # the dictionary lacks.
@@ -315,7 +315,7 @@ attention_shapes()
 # ![]
 # Every row is one look-up. -->
 #
-# The framed row of `sat` is what you did on paper. Every row is one look-up.
+# The framed row of `sat` is what you did on paper. Every row is one look-up. <!-- result -->
 #
 # <!-- say: Follow the red frame: the row of $Q$, its scores, its weights, its output; then let the class follow the row of `cat`. Say: rows never mix, a row is one query. Often said and wrong: the map has the shape of $V$. -->
 #
@@ -336,7 +336,7 @@ print(cache)
 # Each row adds up to 1. Here `cat` looks mostly at `sat`, `sat` at `cat`, and `down` at `sat`. -->
 #
 # `cache.weights` is the **attention map**. In every map of these lessons **a row is a query**, the token that asks, and
-# **a column is a key**, a token that is asked. Each row adds up to 1.
+# **a column is a key**, a token that is asked. Each row adds up to 1. <!-- result -->
 #
 # <!-- say: Let the class read one row aloud: `sat` asks, `cat` gets one half. Often said and wrong: columns add up to 1. -->
 #
@@ -399,7 +399,7 @@ print(f"q = x W^Q, k = x W^K  {np.mean(itself):4.0%} of the tokens look most at 
 # [print]
 # But what a word asks for is not what it is. With $W^Q$ and $W^K$ a token can look elsewhere, even random ones. -->
 #
-# Without the matrices nearly every token finds itself. But what a word asks for is not what it is. With $W^Q$ and $W^K$ a token can look elsewhere, even random ones.
+# Without the matrices nearly every token finds itself. But what a word asks for is not what it is. With $W^Q$ and $W^K$ a token can look elsewhere, even random ones. <!-- result -->
 #
 # <!-- say: Point at 97 % and at 28 %. Say: without the matrices attention is a mirror. Often said and wrong: random tokens look anywhere. A token is not random to itself. -->
 #
@@ -434,7 +434,7 @@ print(f"q = x W^Q, k = x W^K  {np.mean(itself):4.0%} of the tokens look most at 
 figure_1("cross_attention")
 
 # %% [markdown]
-# One function stands in three places. The third is that of your model's map: V and K come from the memory, Q from below.
+# One function stands in three places. The third is that of your model's map: V and K come from the memory, Q from below. <!-- result -->
 #
 # <!-- say: Click: each click lights the box of one row. Ask for each: where does Q come from, where K and V? Often said and wrong: in the third, the source asks. The target asks. -->
 #
@@ -460,7 +460,7 @@ print("the map", where[0])
 
 # %% [markdown]
 # The key of the last digit has the highest score. The softmax leaves the others almost nothing. The
-# matrices $W^Q$ and $W^K$ are why: training has changed them until the queries found the right keys.
+# matrices $W^Q$ and $W^K$ are why: training has changed them until the queries found the right keys. <!-- result -->
 #
 # <!-- say: Point at the score 12.79 of the last digit and at its neighbour, 9.08: a lead of 3.7 is a ratio of 40. Say: this row is the first row of the first map, now computed by hand. Often said and wrong: the model stores where to look. It computes it anew for every input. -->
 #

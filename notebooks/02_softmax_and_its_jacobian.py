@@ -53,7 +53,7 @@ for _ in range(200):
 print("after ", softmax(row))
 
 # %% [markdown]
-# It has not moved: all wrong, told so, and unable to learn. At the end of this lesson you know why, and you can send a gradient back through a softmax by hand. There is one inside every attention, and one at the end of the model.
+# It has not moved: all wrong, told so, and unable to learn. At the end of this lesson you know why, and you can send a gradient back through a softmax by hand. There is one inside every attention, and one at the end of the model. <!-- result -->
 #
 # <!-- slide:
 # ![] -->
@@ -90,7 +90,7 @@ for name, weights in over.items():
 # (Here their sum is negative, so they even reverse the order.) Squares are never negative, but now -2 beats 1, and a score of 0 gets nothing. The exponential is positive everywhere and always rises. -->
 #
 # Plain scores give negative weights. (Here their sum is negative, so they even reverse the order.) Squares are never
-# negative, but now -2 beats 1, and a score of 0 gets nothing. The exponential is positive everywhere and always rises.
+# negative, but now -2 beats 1, and a score of 0 gets nothing. The exponential is positive everywhere and always rises. <!-- result -->
 #
 # > **Predict.** 100 is added to every score. What happens to the weight of `cat`?
 # >
@@ -113,7 +113,7 @@ print("s + 100 ", by_hand(s + 100))
 # Numerator and denominator share the factor in $e^{s_j + c} = e^c e^{s_j}$: softmax is **shift-invariant**. Only differences of scores count, and a difference means a ratio of weights: $w_j / w_k = e^{s_j - s_k}$. One point more is always a factor of $e$, wherever the two scores lie. -->
 #
 # Numerator and denominator share the factor in $e^{s_j + c} = e^c e^{s_j}$: softmax is **shift-invariant**. Only differences of scores count, and a difference means a
-# ratio of weights: $w_j / w_k = e^{s_j - s_k}$. One point more is always a factor of $e$, wherever the two scores lie.
+# ratio of weights: $w_j / w_k = e^{s_j - s_k}$. One point more is always a factor of $e$, wherever the two scores lie. <!-- result -->
 #
 # ## 2.2 Large scores
 #
@@ -136,7 +136,7 @@ print("by hand", result)
 #
 # The two large scores get `nan`. A float64 ends just below $e^{710}$. A larger exponential is `inf`, and `inf / inf` is `nan`. But we
 # may shift all scores, so we subtract the largest one. Now the largest exponential is $e^0 = 1$, so nothing overflows.
-# The sum is at least 1, so nothing is divided by zero. A term that underflows to 0 is too small to matter in the sum.
+# The sum is at least 1, so nothing is divided by zero. A term that underflows to 0 is too small to matter in the sum. <!-- result -->
 #
 # <!-- slide:
 # Now the largest exponential is $e^0 = 1$, so nothing overflows. The sum is at least 1, so nothing is divided by zero. A term that underflows to 0 is too small to matter in the sum.\
@@ -151,7 +151,7 @@ print("by hand      ", by_hand(shifted))
 print("the library's", softmax(large))
 
 # %% [markdown]
-# With a score of $-\infty$ a mask says "may not look" (Lesson 5), because $e^{-\infty}$ is exactly 0.
+# With a score of $-\infty$ a mask says "may not look" (Lesson 5), because $e^{-\infty}$ is exactly 0. <!-- result -->
 #
 # ## 2.3 Temperature
 #
@@ -175,7 +175,7 @@ for tau in (100.0, 1.0, 0.1, 0.03):
 # <!-- answer: A high temperature shrinks all differences, a low one stretches them
 # [print] -->
 #
-# A high temperature shrinks all differences, a low one stretches them.
+# A high temperature shrinks all differences, a low one stretches them. <!-- result -->
 #
 # The picture shows all temperatures. At its left end is the **argmax**, a one-hot row. At its right end is the plain mean. Temperature never changes the order: the lines come together, but they never cross.
 # (When a language model writes, its "temperature" is this $\tau$.)
@@ -247,7 +247,7 @@ plot_signed(J, tokens, tokens, value="change of weight per unit of score",
             rows="weight that moves", columns="score raised", title="Jacobian of softmax")
 
 # %% [markdown]
-# If one score is raised, only its own weight gains, and all other weights lose. Heavy keys lose the most.
+# If one score is raised, only its own weight gains, and all other weights lose. Heavy keys lose the most. <!-- result -->
 #
 # > **Predict.** What are the sums of the columns of $J$, and of its rows?
 # >
@@ -268,7 +268,7 @@ print("rows   ", J.sum(axis=1).round(12) + 0.0)
 # A **column** sums to zero because the weights always add up to 1: what one weight gains, the others lose. A **row** sums to zero because of the shift: if all scores rise together, no weight moves. -->
 #
 # A **column** sums to zero because the weights always add up to 1: what one weight
-# gains, the others lose. A **row** sums to zero because of the shift: if all scores rise together, no weight moves.
+# gains, the others lose. A **row** sums to zero because of the shift: if all scores rise together, no weight moves. <!-- result -->
 
 # %% [markdown]
 # ## 2.5 From the Jacobian to `backward`
@@ -307,7 +307,7 @@ print(with_matrix, without, from_class, sep="\n")
 # `mean_grad` is the mean of the gradients, with the weights $w$. The gradient of a score is the difference between its own gradient and this mean, times its weight. Say it is positive. -->
 #
 # Read the formula. `mean_grad` is the mean of the gradients, with the weights $w$. The gradient of a score is the
-# difference between its own gradient and this mean, times its weight. Say it is positive. Then more weight on this key raises the loss more than on an average key. So descent lowers its score.
+# difference between its own gradient and this mean, times its weight. Say it is positive. Then more weight on this key raises the loss more than on an average key. So descent lowers its score. <!-- result -->
 #
 # No backward builds a Jacobian: for a map of 1000 queries and 1000 keys, those of all rows would take a thousand times the memory of the map. It needs only the *product* of $J^\top$ with
 # one vector, and this product costs as little as the forward. `Softmax.backward` is this formula over the last axis; its cache holds one array, the weights, as `y`.
@@ -339,7 +339,7 @@ ax.legend()
 fig
 
 # %% [markdown]
-# Towards low temperatures, where the row is sure, the norm falls by many powers of ten. The step from $s$ to $s / \tau$ adds a factor $1/\tau$, the dashed line: a very hot row passes little, too.
+# Towards low temperatures, where the row is sure, the norm falls by many powers of ten. The step from $s$ to $s / \tau$ adds a factor $1/\tau$, the dashed line: a very hot row passes little, too. <!-- result -->
 #
 # What does that do to learning? The row below looks at the wrong key, and the loss $L = -w_2$ asks for the second one. Start with a lead of 2 or of 10 points, and take 200 steps of gradient descent on the scores.
 #
@@ -365,7 +365,7 @@ for lead in (2.0, 10.0):
     print(f"lead {lead:4}   weight of the wanted key: {wanted[0]:.6f} before, {wanted[-1]:.6f} after")
 
 # %% [markdown]
-# The row with the lead of 2 has learned. The row with the lead of 10 is that of the beginning: completely wrong, told so, and almost nothing of the gradient arrives.
+# The row with the lead of 2 has learned. The row with the lead of 10 is that of the beginning: completely wrong, told so, and almost nothing of the gradient arrives. <!-- result -->
 #
 # At the *end* of a model the loss is another: the **log-loss** $L = -\ln w_2$, also called cross-entropy (Lesson 10).
 #
@@ -397,7 +397,7 @@ ax.figure
 #
 # It learns, and the row with the other loss stays on the ground. The gradient $-1/w_2$ is huge where $w_2$ is tiny, and the product with $J$ is simply $w - t$, where $t$ is the wanted one-hot row. So the output softmax of a model does not suffer. A softmax *inside* the model does: there, nothing makes the gradient from above grow as $1/w$. Attention is such a softmax, and dot
 # products of wide vectors give large scores. The paper suspects this as the reason for $1/\sqrt{d_k}$ (its Section
-# 3.2.1). Lesson 3 measures how far it goes.
+# 3.2.1). Lesson 3 measures how far it goes. <!-- result -->
 
 # %% [markdown]
 # ## 2.7 Is it right?

@@ -99,7 +99,7 @@ for name, x in {"score": scores, "weight": unscaled_cache.weights, "score / 4": 
 # [print]
 # A difference of 4 is a ratio of $e^4 \approx 55$ (Lesson 2). Divide the scores by $\sqrt{d_k} = 4$: they become 1, 0 and $-1$, and the ratio becomes $e$. -->
 #
-# Two places decide nearly everything. A difference of 4 is a ratio of $e^4 \approx 55$ (Lesson 2). Divide the scores by $\sqrt{d_k} = 4$: they become 1, 0 and $-1$, and the ratio becomes $e$.
+# Two places decide nearly everything. A difference of 4 is a ratio of $e^4 \approx 55$ (Lesson 2). Divide the scores by $\sqrt{d_k} = 4$: they become 1, 0 and $-1$, and the ratio becomes $e$. <!-- result -->
 #
 # <!-- say: Point at 0.98 and 0.02: a lead of two places, a ratio of 55. Then at the last row: 0.67 and 0.24. Say: softmax sees differences, and it makes ratios of them. Often said and wrong: ten of sixteen against eight of sixteen is 5 to 4. -->
 #
@@ -125,7 +125,7 @@ for name, weights in wide.items():
 # [print]
 # Divided by $\sqrt{1024} = 32$, the scores 32, 0 and $-32$ are 1, 0 and $-1$ again. Without it the first key gets everything. -->
 #
-# With the scale the weights are as before. Divided by $\sqrt{1024} = 32$, the scores 32, 0 and $-32$ are 1, 0 and $-1$ again. Without it the first key gets everything.
+# With the scale the weights are as before. Divided by $\sqrt{1024} = 32$, the scores 32, 0 and $-32$ are 1, 0 and $-1$ again. Without it the first key gets everything. <!-- result -->
 #
 # <!-- say: Point at 0.67 in both tables: 16 places or 1024, the same weight. Say: the lead is 2 places of 16 and 16 of 1024, and the scale makes the same of both. Often said and wrong: 52 % of the places is hardly more than chance, so the weights are nearly equal. -->
 #
@@ -196,7 +196,7 @@ for name, x in {"q_i k_i": products, "q · k": dot}.items():
     print(f"{name:8}  mean {x.mean():5.2f}  variance {x.var():5.2f}  std {x.std():5.2f}")
 
 # %% [markdown]
-# The standard deviation is 8, the root of 64. Think of a walk: after 64 steps, left or right at random, you stand about 8 from the start.
+# The standard deviation is 8, the root of 64. Think of a walk: after 64 steps, left or right at random, you stand about 8 from the start. <!-- result -->
 #
 # <!-- say: Point at 1 and 64 in the column of variances, then at 8. Say: 64 steps of size 1 in random directions lead about 8 away. Often said and wrong: 64 terms make a size of 64. -->
 #
@@ -214,7 +214,7 @@ dot = (q * k).sum(axis=1)                                              # (20000,
 print(f"q · k  mean {dot.mean():.2f}  variance {dot.var():.2f}")
 
 # %% [markdown]
-# A mean that is not 0 does not cancel: it adds up to $d_k$. The variance triples, since $\mathrm{Var}(q_i k_i) = 2 \cdot 2 - 1$.
+# A mean that is not 0 does not cancel: it adds up to $d_k$. The variance triples, since $\mathrm{Var}(q_i k_i) = 2 \cdot 2 - 1$. <!-- result -->
 #
 # <!-- say: Point at the mean, 64: it does not cancel any more. Say: footnote 4 needs its mean 0. Often said and wrong: a mean of 1 moves all scores alike, so nothing changes. The variance triples. -->
 #
@@ -229,7 +229,7 @@ variance = VARIANCE.run()
 variance.figure()
 
 # %% [markdown]
-# The variance is $d_k$ at every width, and 1 after scaling.
+# The variance is $d_k$ at every width, and 1 after scaling. <!-- result -->
 #
 # <!-- say: Follow the dots along the line, then the squares along the bottom. Say: the line was not fitted, it is the derivation. Often said and wrong: the scale makes scores small. It makes them alike at all widths. -->
 #
@@ -245,7 +245,7 @@ variance.figure()
 dot_products()
 
 # %% [markdown]
-# The wider the vectors, the more the heaviest key takes.
+# The wider the vectors, the more the heaviest key takes. <!-- result -->
 #
 # <!-- say: Go from left to right: above the histogram gets wider, below the first bar grows from 0.52 to 0.96. Say: the same softmax, only wider scores. Often said and wrong: wider vectors carry more information, so the weights are better informed. -->
 #
@@ -271,7 +271,7 @@ for d_k, share_with, share_without in list(zip(saturation.d_k, *saturation.one_h
 # [print]
 # With the scale it did not happen once. -->
 #
-# At $d_k = 64$, without the scale, over a fifth of the queries see a single key. With the scale it did not happen once.
+# At $d_k = 64$, without the scale, over a fifth of the queries see a single key. With the scale it did not happen once. <!-- result -->
 #
 # <!-- say: Point at the row 64, then compare the columns: without it grows, with it stays 0. Say: at the width of the paper chance alone blinds one query in five. Often said and wrong: so large a weight can only come from training. -->
 #
@@ -323,7 +323,7 @@ fig
 # ![]
 # In this quarter the softmax is undecided, by chance. -->
 #
-# Without the scale, a quarter of the queries has over nine tenths of the gradient. In this quarter the softmax is undecided, by chance. Most are sure by chance, and almost no gradient can change that: the **median** length, below which half of the queries lie, falls to less than a tenth.
+# Without the scale, a quarter of the queries has over nine tenths of the gradient. In this quarter the softmax is undecided, by chance. Most are sure by chance, and almost no gradient can change that: the **median** length, below which half of the queries lie, falls to less than a tenth. <!-- result -->
 #
 # <!-- say: Point at the orange curve at 0.25: it is above 0.9. Then at the blue one: a third. Say: without the scale a few queries learn for all. Often said and wrong: the sure ones learn most. -->
 #
@@ -343,7 +343,7 @@ for i in (paper, at, -1):
     print(f"d_k = {saturation.d_k[i]:<5} median with {median[0, i]:.2f}, without {median[1, i]:.2f}")
 
 # %% [markdown]
-# At $d_k = 64$ the median is *larger* without the scale. Most queries are undecided there, and the factor $1/8$ is missing. Without the scale and with wide vectors, the gradient of *most* queries vanishes, and a quarter gets far too much.
+# At $d_k = 64$ the median is *larger* without the scale. Most queries are undecided there, and the factor $1/8$ is missing. Without the scale and with wide vectors, the gradient of *most* queries vanishes, and a quarter gets far too much. <!-- result -->
 #
 # <!-- say: Point at the first row: 0.74 without, 0.21 with. Then at the last one: it is less than a millionth. Say: the reason that the paper gives is true of wide vectors, and not yet at its own width. Often said and wrong: at 64 gradients vanish already. -->
 #
@@ -385,7 +385,7 @@ for (p, d_k), (var, _, size) in table.items():
 # [print]
 # Not divided, one key takes all; divided by $d_k$, all keys get the same. -->
 #
-# Divided by $d_k$, a wide query looks at all keys alike. The variance is $d_k / d_k^2 = 1/d_k$, and the gradient shrinks, too, about as $1/\sqrt{d_k}$. Only with the root do variance, weights and gradient stay about the same.
+# Divided by $d_k$, a wide query looks at all keys alike. The variance is $d_k / d_k^2 = 1/d_k$, and the gradient shrinks, too, about as $1/\sqrt{d_k}$. Only with the root do variance, weights and gradient stay about the same. <!-- result -->
 #
 # <!-- say: Compare the two columns, 16 and 1024, row by row: only with the root do they stay the same. Say: the root is the one divisor for which the width does not matter. Often said and wrong: smaller scores are always safer. Then every query gets the plain mean. -->
 #
@@ -410,7 +410,7 @@ for d_k, before, after in zip(training.d_k, training.score_variance.T, np.median
 training.figure()
 
 # %% [markdown]
-# With the scale the loss is lower at each width. Wide models without it fall far behind. That small gradients are the *reason* is not proved here.
+# With the scale the loss is lower at each width. Wide models without it fall far behind. That small gradients are the *reason* is not proved here. <!-- result -->
 #
 # <!-- say: Left: point at the two curves at step 100. Right: at width 4 they are near each other, at 256 far apart. Say: measured, the scale helps; why is what the paper suspects. Often said and wrong: this proves that small gradients are the reason. -->
 #

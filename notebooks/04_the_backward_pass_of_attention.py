@@ -67,7 +67,7 @@ report = check_gradients(NotTransposed(), *np.random.default_rng(0).standard_nor
 print(f"by backward  slope of the loss along V: {report.rows[2].analytic:.2f}\nby forward   slope of the loss along V: {report.rows[2].numeric:.2f}")
 
 # %% [markdown]
-# Forward is right, so this backward is wrong.
+# Forward is right, so this backward is wrong. <!-- result -->
 #
 # <!-- say: Point at the two numbers. Say: both claim to be the same slope, and forward is the one that we know. Often said and wrong: all shapes fit and nothing fails, so it is right. -->
 #
@@ -140,7 +140,7 @@ for rows in zip(grad_y, B.T, grad_A):
     print("{}  @  {}  =  {}".format(*rows))
 
 # %% [markdown]
-# When $A_{01}$ rises by 1, $L$ rises by $1 \cdot 2 + 10 \cdot 1 = 12$. This is `grad_A[0, 1]`, from row 0 of `grad_y` and column 1 of `B.T`, for the loss $L = \sum_{ij} \mathrm{grad\_y}_{ij}\, y_{ij}$.
+# When $A_{01}$ rises by 1, $L$ rises by $1 \cdot 2 + 10 \cdot 1 = 12$. This is `grad_A[0, 1]`, from row 0 of `grad_y` and column 1 of `B.T`, for the loss $L = \sum_{ij} \mathrm{grad\_y}_{ij}\, y_{ij}$. <!-- result -->
 #
 # <!-- say: Point at row 0 of grad_y, 1 and 10, and at the middle column of B.T, 2 and 1. Say: two ways lead to the loss, and they add up. Often said and wrong: only one entry of y depends on this entry of A. -->
 
@@ -173,7 +173,7 @@ out, cache = attention.forward(Q, K, V)                                # (T_q, d
 print(cache)
 
 # %% [markdown]
-# The cache holds what backward will need. `kept` is what dropout keeps of the weights (Lesson 7), here all.
+# The cache holds what backward will need. `kept` is what dropout keeps of the weights (Lesson 7), here all. <!-- result -->
 #
 # <!-- slide: Which arrays of forward does backward need?
 # | forwards | backwards it needs |
@@ -216,7 +216,7 @@ for name, slope in slopes.items():
 # [print]
 # The gradient asks: would more of this value raise the loss? -->
 #
-# A weight multiplies a row of $V$, so its gradient is a dot product. The gradient asks: would more of this value raise the loss?
+# A weight multiplies a row of $V$, so its gradient is a dot product. <!-- result --> The gradient asks: would more of this value raise the loss?
 #
 # <!-- say: Point at the first two bars, alike to four digits, and at the third, of the other sign. Say: the shape was right for both, the numbers decide. Often said and wrong: `V @ grad_out.T`, because its shape fits. -->
 #
@@ -281,7 +281,7 @@ from_class = attention.backward(grad_out, cache)
 attention_gradients(Q, K, V)
 
 # %% [markdown]
-# Each product forwards has two backwards, one for each factor.
+# Each product forwards has two backwards, one for each factor. <!-- result -->
 #
 # <!-- say: Click: red grows from the top down, a rule for each box. Let the class name each rule. Often said and wrong: K gets its gradient from Q alone. It comes through the scores of all queries. -->
 #
@@ -315,7 +315,7 @@ plot_signed(-grad_scores, tokens, tokens, value="-grad_scores", title="Which sco
 # ![]
 # More of the value of `down`, too, brings the output nearer to that of `cat`. -->
 #
-# `sat` should look more at `cat` and at `down`, and less at itself. Every row sums to zero: attention can only be moved. (Purple scores should rise. Three rows are zero, because only `sat` is wrong.)
+# `sat` should look more at `cat` and at `down`, and less at itself. Every row sums to zero: attention can only be moved. (Purple scores should rise. Three rows are zero, because only `sat` is wrong.) <!-- result -->
 #
 # <!-- say: On the board: the output (−0.60, −0.04), the goal (−0.74, −0.92), and `down` at (−1.01, −0.21), further that way. Point at the row of sat, purple at cat and down, orange at itself, and let the class add it up: 0. Say: the gradient asks which value would help, not which key is meant. Often said and wrong: only cat should rise, because cat is wanted. -->
 #
@@ -357,7 +357,7 @@ for name, (loss, found) in ends.items():
 # [print]
 # The loss asks for an output and not for a map (Lesson 11). -->
 #
-# `sat` looks at `cat` with 0.05, even less than at the start. The loss asks for an output and not for a map (Lesson 11).
+# `sat` looks at `cat` with 0.05, even less than at the start. The loss asks for an output and not for a map (Lesson 11). <!-- result -->
 #
 # <!-- say: Point at the column of cat: 0.10, 0.91, 0.05, and at the losses beside it. Say: the lowest loss has the strangest map. Often said and wrong: a better loss means a more sensible map. -->
 #
@@ -405,7 +405,7 @@ for name, row in zip("QKV", report.rows):
     print(f"{name}  backward {row.analytic:.15f}  forward {row.numeric:.15f}  error {row.error:.0e}")
 
 # %% [markdown]
-# Backward and forward agree to fourteen digits. The check asks for an error below 1e-12.
+# Backward and forward agree to fourteen digits. The check asks for an error below 1e-12. <!-- result -->
 #
 # <!-- say: Point at the column of errors. Say: this is as good as numbers of 64 bits can be. Often said and wrong: six equal digits are enough. A small mistake hides behind the seventh. -->
 #
@@ -424,7 +424,7 @@ print("its gradients agree:", bool(check_gradients(forgets_both, Q, K, V)))
 print("largest difference from Equation 1:", f"{np.abs(forgets_both(Q, K, V) - out_by_hand).max():.2f}")
 
 # %% [markdown]
-# A layer needs both: a check of its gradient, and its output compared with the formula.
+# A layer needs both: a check of its gradient, and its output compared with the formula. <!-- result -->
 #
 # <!-- say: Point at True, then at 0.30. Say: the check compares backward with forward, and nobody has checked forward. Often said and wrong: the gradients agree, so the layer is right. -->
 
@@ -468,7 +468,7 @@ for name, error in errors.items():
 # Errors are medians over 20 directions. In the picture, smaller steps make every method better at first,
 # because the terms that it ignores shrink with $\delta$ or $\delta^2$. With smaller steps still, the two differences get worse: they subtract
 # nearly equal numbers, and mostly rounding is left. The complex step subtracts nothing. Its error falls to the last
-# digit of a float64 and stays there.
+# digit of a float64 and stays there. <!-- result -->
 
 # %%
 fig = new_figure(7, 4.2)
@@ -531,7 +531,7 @@ ax.figure
 # ![]
 # **A falling loss proves nothing.** -->
 #
-# The loss falls with all four; two of the wrong ones end lower than the right one. **A falling loss proves nothing.**
+# The loss falls with all four; two of the wrong ones end lower than the right one. **A falling loss proves nothing.** <!-- result -->
 #
 # <!-- say: Ask which curve is the right one before you say it: the blue one, third from the bottom. Say: a falling loss proves nothing. Often said and wrong: the best curve belongs to the right backward. -->
 #
@@ -556,7 +556,7 @@ for name, layer, cosine in zip(names, layers, cosines):
     print(f"{name} ({','.join(wrong) or 'none'})  degrees {np.degrees(np.arccos(min(cosine, 1))):.1f}")
 
 # %% [markdown]
-# The check also says *where* the mistake is.
+# The check also says *where* the mistake is. <!-- result -->
 #
 # <!-- say: Point at the longest bar, then at what is wrong in each line. Say: it is nearly the right direction, and still a mistake. Often said and wrong: a small angle means that the gradient is right. -->
 #
@@ -587,7 +587,7 @@ for name, grad in zip(("grad_Q", "grad_K", "grad_V", "sum"), (*grads, sum(grads)
 print(f"from forward  slope along v {(u * attention(moved, moved, moved)).sum().imag / 1e-20:7.4f}")
 
 # %% [markdown]
-# The gradient of $x$ is the sum of all three. Where an array is used more than once, its gradients **add up**. If one of the three is forgotten, the layers *below* get a wrong gradient.
+# The gradient of $x$ is the sum of all three. Where an array is used more than once, its gradients **add up**. If one of the three is forgotten, the layers *below* get a wrong gradient. <!-- result -->
 #
 # <!-- say: Let the class add the three bars: -0.90 - 1.36 + 5.42. Say: the sum is what forward measures. Often said and wrong: the mean of the three, or the largest one. -->
 

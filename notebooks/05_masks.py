@@ -69,7 +69,7 @@ batch, cache = encoder.forward(x)                                       # (2, 4,
 print("birds, largest difference:", np.abs(batch[1, 0] - alone[0, 0]).max())
 
 # %% [markdown]
-# They are not. So a translation would depend on the other sentences of its batch.
+# They are not. So a translation would depend on the other sentences of its batch. <!-- result -->
 #
 # Masks prevent it, inside the three lit boxes of Figure 1. At the end of this lesson you also find out which of two models has cheated, though their training curves look alike.
 #
@@ -97,7 +97,7 @@ print("weight of birds on <pad>, each head:", unmasked[:, 0, 2:].sum(axis=-1))
 
 # %% [markdown]
 # The output changes by about 0.7, because `birds` gives the padding about a third of its weight in one head and two
-# thirds in the other. (With `h = 2` each layer asks twice, side by side: two **heads**, Lesson 6.)
+# thirds in the other. (With `h = 2` each layer asks twice, side by side: two **heads**, Lesson 6.) <!-- result -->
 #
 # The padding has to be hidden. `not_padding(ids)` is `(ids != 0)[:, None, None, :]`: it says which tokens are real. The
 # model takes it as `allowed`.
@@ -164,7 +164,7 @@ for name, weights in ways.items():
 # Only $-\infty$ before the softmax gives the weights of a row in which the padding does not exist. **Zero after** is too
 # late: the padding was in the denominator, so the other weights are too small. **Zero before** is no mask, since
 # $e^0 = 1$. With $-\infty$ the key is missing from the denominator and from the mean of the values, because
-# $e^{-\infty} = 0$.
+# $e^{-\infty} = 0$. <!-- result -->
 #
 # So `Mask` is one line, `np.where(allowed, scores, -np.inf)`. Many programs use $-10^9$ instead. It gives the same weights,
 # except in a row where *nothing* is allowed:
@@ -180,7 +180,7 @@ print("-inf everywhere:", softmax(np.full(4, -np.inf)))
 
 # %% [markdown]
 # With $-10^9$ the query looks evenly at every key that is forbidden. The plain formula with $-\infty$ is 0/0, which is `nan`. `Softmax`
-# gives zeros for such a row.
+# gives zeros for such a row. <!-- result -->
 #
 # ## 5.3 Why key columns and not query rows?
 #
@@ -209,7 +209,7 @@ print("at real positions  :", np.abs(change[ids != 0]).max())
 # The **loss** leaves out targets that are padding. So nobody reads the rows of padding. To mask them too would even be dangerous: nothing would be allowed there, and the `nan` of the plain formula would reach every token of its sentence in the next layer, because $0 \cdot$ `nan` is `nan`. -->
 #
 # The **next layer** reads positions as keys and values, and there padding is masked. The **loss** leaves out targets that are padding. So nobody reads the rows of padding. To mask them too would even be dangerous: nothing would be allowed there, and the `nan` of the plain formula would reach every
-# token of its sentence in the next layer, because $0 \cdot$ `nan` is `nan`.
+# token of its sentence in the next layer, because $0 \cdot$ `nan` is `nan`. <!-- result -->
 #
 # ## 5.4 The causal mask
 #
@@ -226,7 +226,7 @@ masks_combined(masks=False)
 
 # %% [markdown]
 # The answer at position $t$ stands in the input at position $t + 1$. A decoder that may look one place to the right has
-# nothing left to learn.
+# nothing left to learn. <!-- result -->
 #
 # So position $i$ may look at positions $j \le i$ only. This is `causal(T)`, in NumPy
 # `np.tri(T, dtype=bool)`. The diagonal is allowed: position $i$ may look at its own *input*, which is the answer of the step before.
@@ -283,7 +283,7 @@ for name, difference in moved.items():
 # With the mask the logits change at 4, 5 and 6, and before that they are equal to the last bit. Without it all logits change. -->
 #
 # With the mask the logits change at 4, 5 and 6, and before that they are equal to the last bit. Without it all logits
-# change.
+# change. <!-- result -->
 #
 # The experiment `causality` asks the same of a small decoder, for all pairs at once. Its picture shows how far output $t$ (row) depends on input $s$ (column), measured by backward passes.
 #
@@ -296,7 +296,7 @@ jacobian = CAUSALITY.run()
 jacobian.figure()
 
 # %% [markdown]
-# On the left every cell above the diagonal is exactly 0. On the right no cell is.
+# On the left every cell above the diagonal is exactly 0. On the right no cell is. <!-- result -->
 #
 # ## 5.6 What a leak does to training
 #
@@ -330,7 +330,7 @@ ax.legend()
 fig
 
 # %% [markdown]
-# Both curves rise to nearly 1. One is a little faster, and nobody would call that proof of a leak. A test set does not show it either, if the test uses teacher forcing, too.
+# Both curves rise to nearly 1. One is a little faster, and nobody would call that proof of a leak. A test set does not show it either, if the test uses teacher forcing, too. <!-- result -->
 #
 # So let the models write by themselves: each writes the most likely token, reads it, and goes on. This is **greedy decoding**.
 #
@@ -356,7 +356,7 @@ for name in forced:
 # It was the dashed curve. It has learned to copy its input one place to the left, and not to reverse. When nothing stands to its right, it has nothing to copy. -->
 #
 # It decodes none. It was the dashed curve. It has learned to copy its input one place to the
-# left, and not to reverse. When nothing stands to its right, it has nothing to copy.
+# left, and not to reverse. When nothing stands to its right, it has nothing to copy. <!-- result -->
 #
 # "But my model learns the task" is therefore no evidence. Change the future, as in Lesson 5.5, or let the model write.
 #
@@ -388,7 +388,7 @@ for name, m in (("honest", honest), ("leaking", leaking)):
 # %% [markdown]
 # For the honest model the difference is rounding. Because of the causal mask, position $t$ of the long pass is a function
 # of the prefix up to $t$ only, and decoding has exactly this prefix. So one pass over $T$ tokens trains
-# $T$ predictions at once, each on its own prefix. The leaking model is one function in training and another one in use.
+# $T$ predictions at once, each on its own prefix. The leaking model is one function in training and another one in use. <!-- result -->
 #
 # Earlier positions never look at later ones, so their keys and values do not change when a token
 # is added. A decoder may keep them: this is the **KV cache** of every language model that writes from left to right.

@@ -52,7 +52,7 @@ for sentence, V in values.items():
     print(f"{sentence}: before bites", attention(q_before, K, V)[0].round(2))
 
 # %% [markdown]
-# One question, and the right answer.
+# One question, and the right answer. <!-- result -->
 #
 # <!-- say: Point at 0.99 in the first row, then in the second: it moved with the order of the words. Say: one head answers one question well. Often said and wrong: it knows the sentence. It knows one neighbour. -->
 #
@@ -103,7 +103,7 @@ for sentence, V in values.items():
 #
 # Asked two things at once, the head gives each of two keys half of its weight. The output is the mean of
 # their values: a dog and a man, not who bites. Section 3.2.2 names this averaging as the reason for
-# several heads.
+# several heads. <!-- result -->
 #
 # <!-- say: Point at the two halves, then at the two outputs: they are the same. Say: one row of weights is one mean, and a mean forgets the order. Often said and wrong: (1, 1), a dog and a man. Weights add up to 1. -->
 #
@@ -123,7 +123,7 @@ for sentence, V in values.items():
     print("output: dog {:.2f}, man {:.2f} | dog {:.2f}, man {:.2f}".format(*both))
 
 # %% [markdown]
-# The two outputs differ: `bites` knows who stands before and after it.
+# The two outputs differ: `bites` knows who stands before and after it. <!-- result -->
 #
 # <!-- say: Go down head 1 in both sentences, then head 2: each has one bar, and the bars stand apart. Say: two questions need two softmaxes. Often said and wrong: one head twice as wide would do. -->
 #
@@ -140,7 +140,7 @@ for sentence, V in values.items():
 heads_split()
 
 # %% [markdown]
-# Every head keeps *all tokens* and gets *some of the features*.
+# Every head keeps *all tokens* and gets *some of the features*. <!-- result -->
 #
 # <!-- say: Follow row 2, `sat`: three numbers go to head 1, three to head 2, and both heads have a row for it. Say: no head loses a token. Often said and wrong: each head gets two of the four tokens. -->
 #
@@ -173,7 +173,7 @@ heads_split(wrong=True)
 # <!-- answer: Such "heads" divide the *sequence*: `sat` and `cat` never meet
 # ![] -->
 #
-# Such "heads" divide the *sequence*: `sat` and `cat` never meet.
+# Such "heads" divide the *sequence*: `sat` and `cat` never meet. <!-- result -->
 #
 # <!-- say: Point at the names beside head 2: sat, sat, down, down. Say: the shape is right and the meaning is not. Often said and wrong: a wrong reshape fails somewhere. It never does. -->
 #
@@ -248,7 +248,7 @@ for heads in (1, 8, 64):
 # The parameters are $4\, d_\mathrm{model}^2$, since $h\, d_k = d_\mathrm{model}$. The products cost the same, too: $h \cdot T^2 d_k = T^2 d_\mathrm{model}$. -->
 #
 # All have as many parameters, and only the scores grow. The parameters are $4\, d_\mathrm{model}^2$, since $h\, d_k = d_\mathrm{model}$. The
-# products cost the same, too: $h \cdot T^2 d_k = T^2 d_\mathrm{model}$.
+# products cost the same, too: $h \cdot T^2 d_k = T^2 d_\mathrm{model}$. <!-- result -->
 #
 # <!-- say: Point down the first column, all alike, then down the second one, 64 times as many. Say: heads share one width, so they cost nothing but scores. Often said and wrong: more heads, more parameters. -->
 #
@@ -282,7 +282,7 @@ for name in "QKVO":
 #
 # Only the bias of the keys leaves the output as it is, but for rounding. The score of query $q$ for key $k_j$ becomes
 # $q \cdot (k_j + b) = q \cdot k_j + q \cdot b$. The second term is the same for every key $j$, so softmax does not see it.
-# So its gradient is zero: it never learns.
+# So its gradient is zero: it never learns. <!-- result -->
 #
 # The biases of $V$ and $W^O$ move every token alike: weights add up to 1. Only that of the queries does something of its own.
 #
@@ -320,7 +320,7 @@ ax.figure
 # A positive query prefers the largest key, a negative one the smallest. -->
 #
 # Two keys are favourites, in each of 20 draws. With $d_k = 1$ the score is a product of two numbers, $q_i k_j$. A positive query prefers the
-# largest key, a negative one the smallest.
+# largest key, a negative one the smallest. <!-- result -->
 #
 # <!-- say: Left: put a finger on a query and go up to the highest line. Right of zero it is always the line of the largest slope, left of zero that of the smallest. Only then the curve. Say: of all lines only two are ever on top. Often said and wrong: 64 free choices hit about 40. They are not free. -->
 #
@@ -379,7 +379,7 @@ for h, error in final.items():
 # [print]
 # Too few heads leave an error of about $1 - h/4$. With 16, something else fails. -->
 #
-# One head gives one weighted mean of contents at each place, and four are wanted. If each head finds one neighbour, the error is $1 - h/4$. (One head ends a little lower, probably as it also sees contents.)
+# One head gives one weighted mean of contents at each place, and four are wanted. If each head finds one neighbour, the error is $1 - h/4$. (One head ends a little lower, probably as it also sees contents.) <!-- result -->
 #
 # <!-- say: Point at 1 and 2: too few means. Then at 16: something else fails. Say: there are two ways to fail, and the next slide separates them. Often said and wrong: more heads are always better, since they can do all that fewer can. -->
 #
@@ -396,7 +396,7 @@ _, wider = fit(16, d_k=4, d_v=1)
 print(f"d_k = 1  error of 16 heads {final[16]:.2f}\nd_k = 4  error of 16 heads {wider:.2f}")
 
 # %% [markdown]
-# The 16 heads solve the job now (all this with one seed). So it was the width of queries and keys. (The 8 heads are 2 wide: after training all 12 keys lie on the edge, as on a circle.)
+# The 16 heads solve the job now (all this with one seed). So it was the width of queries and keys. (The 8 heads are 2 wide: after training all 12 keys lie on the edge, as on a circle.) <!-- result -->
 #
 # <!-- say: Say that all this is with one seed. Point at the error: from 0.58 to nearly nothing, and only the width of queries and keys has changed. Often said and wrong: the values were too narrow. -->
 #
@@ -413,7 +413,7 @@ fig.axes[1].plot(narrow[12].argmax(axis=1), range(T), "o", ms=11, mfc="none", me
 fig
 
 # %% [markdown]
-# The single head spreads its weight over its four neighbours (printed: means). The narrow head, right, has two favourites, the rings: 4 for six queries and 10 for the others.
+# The single head spreads its weight over its four neighbours (printed: means). The narrow head, right, has two favourites, the rings: 4 for six queries and 10 for the others. <!-- result -->
 #
 # <!-- say: Left: no cell is bright, every row is a compromise. Right: count the columns that are bright: two. Often said and wrong: the narrow head is sharper, so it is better. -->
 #
@@ -430,7 +430,7 @@ found = [jobs[head[0].argmax()] for head in four]                       # by its
 draw_grid([(four[:2], None, found[:2]), (four[2:], None, found[2:])], names, names, None)
 
 # %% [markdown]
-# The four heads do different things, and nobody told them.
+# The four heads do different things, and nobody told them. <!-- result -->
 #
 # <!-- say: A title says which neighbour the first row finds. Read row 1 of each map aloud: which token does it look at? Say: four questions, four heads, and the training has shared them out. Often said and wrong: head 1 is always the one for 2 after. With another seed it is another. -->
 #
@@ -447,7 +447,7 @@ for h, d_k, bleu in ((1, 512, 24.9), (4, 128, 25.5), (8, 64, 25.8), (16, 32, 25.
     print(f"({'A' if h * d_k == 512 else 'B'})  h = {h:2}  d_k = {d_k:3}  BLEU below the base model {25.8 - bleu:.1f}")
 
 # %% [markdown]
-# Narrower keys alone, (B), do worse, too. Our job was *made* to need four heads, and does not explain these numbers.
+# Narrower keys alone, (B), do worse, too. Our job was *made* to need four heads, and does not explain these numbers. <!-- result -->
 #
 # <!-- say: Find the row without a bar that has h = 8 and d_k = 64: the base model. Above and below it the bars grow. Say: 8 and 16 are best, but by one point only. Often said and wrong: one head is useless. It loses 0.9 BLEU. -->
 #
@@ -468,7 +468,7 @@ print(f"sum over heads against the class:  {np.abs(by_sum - y).max():.0e}")
 
 # %% [markdown]
 # Both give what the class gives. For the backward nothing new has to be derived. `split_heads` only moves numbers, so its backward moves the gradients back: it is
-# `merge_heads`, and the other way round. The rest is `Linear` and Lesson 4.
+# `merge_heads`, and the other way round. The rest is `Linear` and Lesson 4. <!-- result -->
 
 # %%
 x_Q, x_K, x_V = rng.standard_normal((2, 3, 16)), *rng.standard_normal((2, 2, 5, 16))

@@ -67,7 +67,7 @@ print(f"length of the gradient at the input: {np.median([run[-1] for run in plai
 print(f"share that one layer lets through: {np.median([np.divide(run[1:], run[:-1]) for run in plain]):.2f}")
 
 # %% [markdown]
-# Less than a millionth is left: with plain gradient descent, the lowest layers would learn more than a million times more slowly.
+# Less than a millionth is left: with plain gradient descent, the lowest layers would learn more than a million times more slowly. <!-- result -->
 #
 # Yet models of 24 layers are trained: the boxes around attention make it possible.
 #
@@ -126,7 +126,7 @@ fig
 # - $x$ and $f(x)$ are added, so every sub-layer has one width, `d_model` (Section 3.1).\
 # - Nothing limits the sum. Something must keep it in range. -->
 #
-# With the sum the gradient does not vanish; it has even grown. What comes straight has the length 1, what comes through $f$ about 0.57, and in random directions lengths add in squares: $\sqrt{1 + 0.57^2} \approx 1.15$. $1.15^{24}$ is about 29, near the 26 that is measured, and $0.57^{24}$ about $10^{-6}$. If $J_l$ is the Jacobian of $f$ in layer $l$, then the Jacobian of the stack is
+# With the sum the gradient does not vanish; it has even grown. What comes straight has the length 1, what comes through $f$ about 0.57, and in random directions lengths add in squares: $\sqrt{1 + 0.57^2} \approx 1.15$. $1.15^{24}$ is about 29, near the 26 that is measured, and $0.57^{24}$ about $10^{-6}$. <!-- result --> If $J_l$ is the Jacobian of $f$ in layer $l$, then the Jacobian of the stack is
 #
 # $$\text{without:}\quad J_N \cdots J_2 J_1 \qquad\qquad \text{with:}\quad (I + J_N) \cdots (I + J_2)(I + J_1) = I + \dots$$
 #
@@ -170,7 +170,7 @@ print("10 x + 100 ", norm(10 * x + 100))
 # [print]
 # Layer norm removes the offset and the size of a token, and keeps which features stand out. -->
 #
-# Layer norm removes the offset and the size of a token, and keeps which features stand out.
+# Layer norm removes the offset and the size of a token, and keeps which features stand out. <!-- result -->
 #
 # The small `eps` keeps equal features from giving $0/0$. The learned **gamma** and **beta**, one of each for every feature, can bring size and offset back: $\gamma = 5$, $\beta = 8$ would undo this norm.
 #
@@ -208,7 +208,7 @@ for name, f in (("layer norm", LayerNorm(8)), ("batch norm", BatchNorm(8))):
 print("one token alone, batch norm:", f(x[:1, :1])[0, 0])
 
 # %% [markdown]
-# Only batch norm does, with padding, too: a translation would depend on the other sentences of the batch.
+# Only batch norm does, with padding, too: a translation would depend on the other sentences of the batch. <!-- result -->
 #
 # A model that writes begins with one token. A single row *is* its mean, and batch norm gives zeros. Layer norm **normalises a token by its own features alone**, in training and in use.
 #
@@ -236,7 +236,7 @@ from_class = norm.backward(grad_y, cache)                              # (4,)
 print(with_means, from_class, sep="\n")
 
 # %% [markdown]
-# Both are the same. The factor $1/\sigma$ says: a token that is ten times as large gets a tenth of the gradient.
+# Both are the same. The factor $1/\sigma$ says: a token that is ten times as large gets a tenth of the gradient. <!-- result -->
 #
 # ## 7.5 Feed-forward: each token by itself
 #
@@ -265,7 +265,7 @@ print("tokens of the output that change:", tokens)
 # [print]
 # The others do not change in a single bit: "position-wise" means that attention *moves* information between tokens, and the feed-forward network *works* on each token. -->
 #
-# The others do not change in a single bit: "position-wise" means that attention *moves* information between tokens, and the feed-forward network *works* on each token.
+# The others do not change in a single bit: "position-wise" means that attention *moves* information between tokens, and the feed-forward network *works* on each token. <!-- result -->
 #
 # > **Predict.** In an encoder layer of the base model, $d_\mathrm{model} = 512$ and $d_{ff} = 2048$. Where are its parameters?
 # >
@@ -286,7 +286,7 @@ print(f"feed-forward {fed:,} of {sum(sizes.values()):,}, {fed / sum(sizes.values
 # Two thirds are in the feed-forward network: it has $2 \cdot 512 \cdot 2048 = 8 \cdot 512^2$ weights, and the four matrices of the attention have $4 \cdot 512^2$. -->
 #
 # Two thirds are in the feed-forward network: it has $2 \cdot 512 \cdot 2048 = 8 \cdot 512^2$ weights, and the four matrices of
-# the attention have $4 \cdot 512^2$.
+# the attention have $4 \cdot 512^2$. <!-- result -->
 #
 # ## 7.6 One encoder layer, whole
 #
@@ -329,7 +329,7 @@ print(f"largest difference of their sum from the layer: {np.abs(sum(terms.values
 # <!-- answer: Four gradients meet, and they add up to the layer's
 # [print] -->
 #
-# Four gradients meet, and they add up to the layer's.
+# Four gradients meet, and they add up to the layer's. <!-- result -->
 #
 # One part of the frame did nothing so far: **dropout** (Section 5.4). Given a random generator, it sets a share of the sub-layer's output to 0, *before* the sum, so the straight path is never cut.
 #
@@ -344,7 +344,7 @@ dropped = Dropout(P_drop=0.1)(np.ones(100_000), rng=rng)
 print("values", np.unique(dropped), f"  share of zeros {np.mean(dropped == 0):.2f}   mean {dropped.mean():.2f}")
 
 # %% [markdown]
-# What is kept is divided by $1 - P_\mathrm{drop}$, so the mean stays 1. It is against learning by heart: with only 200 training sequences it more than halves the loss on others (experiment `dropout`).
+# What is kept is divided by $1 - P_\mathrm{drop}$, so the mean stays 1. It is against learning by heart: with only 200 training sequences it more than halves the loss on others (experiment `dropout`). <!-- result -->
 #
 # ## 7.7 Norm after the sum, or before the sub-layer?
 #
@@ -401,7 +401,7 @@ ax.figure
 # ![]
 # With pre-norm the size grows with the root of the depth: the variance rises by about 1 with each layer. -->
 #
-# With pre-norm the size grows with the root of the depth: the variance rises by about 1 with each layer.
+# With pre-norm the size grows with the root of the depth: the variance rises by about 1 with each layer. <!-- result -->
 #
 # So a pre-norm stack **needs one more norm at its end**, and `Transformer` adds it. Post-norm sets every token back to size 1. What the two places do to training, Lesson 10.4 measures.
 #

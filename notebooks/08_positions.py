@@ -69,7 +69,7 @@ print(f"written backwards without a mistake: {end.validation:.1%}")
 # [print]
 # What does it no longer know? -->
 #
-# It fails. What does it no longer know?
+# It fails. <!-- result --> What does it no longer know?
 #
 # This lesson is about the embeddings, and the two circles where positions are added.
 #
@@ -117,7 +117,7 @@ print(f"the outputs for cat differ by at most {np.abs(y_plain[0, 1] - y_plain[1,
 # The reason is short. Let a permutation $P$ move the rows of $x$. The queries become $PQ$, the keys $PK$, and the scores $PQ(PK)^\top = P\,QK^\top P^\top$: the same numbers, with rows and columns moved. Softmax works in each row, so the weights $A$ move in the same way. In $(P A P^\top)(P V) = P\,(A V)$ the inner $P^\top P$ is $I$. The layer norm and the feed-forward network never look at other tokens. So every layer $f$, and every stack of them, is **permutation-equivariant**:\
 # $$f(Px) = P f(x).$$ -->
 #
-# The two vectors are equal, but for rounding. So the model above knew which digits to write, not in which order. This encoder could not tell "dog bites man" from "man bites dog" either.
+# The two vectors are equal, but for rounding. So the model above knew which digits to write, not in which order. This encoder could not tell "dog bites man" from "man bites dog" either. <!-- result -->
 #
 # The reason is short. Let a permutation $P$ move the rows of $x$. The queries become $PQ$, the keys $PK$, and the scores
 # $PQ(PK)^\top = P\,QK^\top P^\top$: the same numbers, with rows and columns moved. Softmax works in each row, so the weights $A$ move in the same way. In $(P A P^\top)(P V) = P\,(A V)$ the inner $P^\top P$ is $I$. The layer norm and the feed-forward network never look at other tokens. So every layer $f$, and every stack of them, is **permutation-equivariant**:
@@ -170,7 +170,7 @@ fig.colorbar(image, ax=fig.axes)
 fig
 
 # %% [markdown]
-# Each row is the code of a position. On the left the lowest binary digit flips with every position, the next one half as often. On the right are the sines of our code: each column is a wave, a counter without jumps. (32 features: the 8 fastest of 16 sines.)
+# Each row is the code of a position. On the left the lowest binary digit flips with every position, the next one half as often. On the right are the sines of our code: each column is a wave, a counter without jumps. (32 features: the 8 fastest of 16 sines.) <!-- result -->
 #
 # > **Predict.** One-hot: position 0 is √2 away from position 1. How far is it from position 256?
 # >
@@ -201,7 +201,7 @@ for name, code in codes.items():
 # So one-hot has no order, and breaks wish 5. It also needs a column for every position. **The integer** drowns the word (2). **pos / T** has another code for position 3 in every length (3). **Binary** steps unevenly (4): from 0 to 1 one digit flips, from 255 to 256 all nine. And positions 256 apart are nearer than neighbours, on average (5). **The sinusoids** keep all five, the last one only on average, (✓): from distance 1 to 16 and 256 the mean grows, but not with each step. -->
 #
 # One-hot codes are all equally far apart. So one-hot has no order, and breaks wish 5. It also needs a column for every position.
-# **The integer** drowns the word (2). **pos / T** has another code for position 3 in every length (3). **Binary** steps unevenly (4): from 0 to 1 one digit flips, from 255 to 256 all nine. And positions 256 apart are nearer than neighbours, on average (5). **The sinusoids** keep all five, the last one only on average, (✓): from distance 1 to 16 and 256 the mean grows, but not with each step.
+# **The integer** drowns the word (2). **pos / T** has another code for position 3 in every length (3). **Binary** steps unevenly (4): from 0 to 1 one digit flips, from 255 to 256 all nine. And positions 256 apart are nearer than neighbours, on average (5). **The sinusoids** keep all five, the last one only on average, (✓): from distance 1 to 16 and 256 the mean grows, but not with each step. <!-- result -->
 #
 # ## 8.3 Sinusoids by hand
 #
@@ -226,7 +226,7 @@ print(by_hand)                                                         # (T, d_m
 # <!-- slide: Row 0 is $(0, 1, 0, 1)$: the sine of 0 and the cosine of 0, twice
 # [print] -->
 #
-# Row 0 is $(0, 1, 0, 1)$: the sine of 0 and the cosine of 0, twice.
+# Row 0 is $(0, 1, 0, 1)$: the sine of 0 and the cosine of 0, twice. <!-- result -->
 #
 # A pair is like the hand of a clock: sine and cosine say where the tip is. The drawing has $d_\mathrm{model} = 8$, and shows the three fastest of four hands, as our sentence goes on.
 #
@@ -286,7 +286,7 @@ print(f"M_3 M_3 against M_6: largest difference {np.abs(M_3 @ M_3 - turn(1 / 100
 # A rotation keeps lengths, and with them wish 4: $\lVert PE_{p+k} - PE_p \rVert$ is the same for every $p$. So is the dot product, since $\sin a \sin b + \cos a \cos b = \cos(a - b)$:\
 # $$PE_p \cdot PE_{p+k} = \sum_i \cos(\omega_i k).$$ -->
 #
-# One is enough: the matrix holds $k$ but not $pos$. Applied twice it is $M_6$: steps add up.
+# One is enough: the matrix holds $k$ but not $pos$. Applied twice it is $M_6$: steps add up. <!-- result -->
 #
 # For all pairs together, $M_k$
 # has such a block for each pair, and $PE_{pos+k} = M_k\, PE_{pos}$.
@@ -314,7 +314,7 @@ rotation.draw_similarity(fig.subplots())
 fig
 
 # %% [markdown]
-# The three positions have one curve, and it falls. (Grey: random vectors.) From $k = 44$ on it sometimes rises, too little to see: the (✓) above.
+# The three positions have one curve, and it falls. (Grey: random vectors.) From $k = 44$ on it sometimes rises, too little to see: the (✓) above. <!-- result -->
 #
 # ## 8.5 Added, and why √d_model
 #
@@ -341,7 +341,7 @@ for row, factor in enumerate(("with the factor   ", "without the factor")):
 # [print]
 # A position is $\sqrt{256} = 16$ long and a word about 1, so the position drowns the word. -->
 #
-# Two different words at one position are more alike: their mean cosine is almost 1. A position is $\sqrt{256} = 16$ long and a word about 1, so the position drowns the word.
+# Two different words at one position are more alike: their mean cosine is almost 1. A position is $\sqrt{256} = 16$ long and a word about 1, so the position drowns the word. <!-- result -->
 #
 # Longer rows of $E$ would not do. $E$ has a second use (Section 3.4, Lesson 9): at the end of the model, the score of a word, its **logit**, is its row of $E$ times the output. Longer rows would make this dot product large (Lesson 3). So the layer multiplies the word by $\sqrt{d_\mathrm{model}}$, about 22.6. With it a word stays recognisable at every position.
 #
@@ -374,7 +374,7 @@ trained.figure()
 # ![]
 # With either of the paper's codes, sequences of 10 symbols are almost never copied exactly. -->
 #
-# With either of the paper's codes, sequences of 10 symbols are almost never copied exactly. One symbol further than in training, sinusoids copy a third in the median, from nearly none to more than half by seed, and learned positions none.
+# With either of the paper's codes, sequences of 10 symbols are almost never copied exactly. One symbol further than in training, sinusoids copy a third in the median, from nearly none to more than half by seed, and learned positions none. <!-- result -->
 #
 # On the left is the training. Learned positions learn sooner (95 % of the tokens right at step 110, not 170), and at the end all are alike, near 0.1 (smoothing: Lesson 10). On the right is the share copied exactly.
 #

@@ -58,7 +58,7 @@ answer = greedy_decode(model, task.source("3 1 4"), bos=task.bos, eos=task.eos, 
 print("it reads 3 1 4 and writes", *task.tokens(answer))
 
 # %% [markdown]
-# It cannot do it yet. Training will change the numbers (Lesson 10), and the machine stays what it is.
+# It cannot do it yet. Training will change the numbers (Lesson 10), and the machine stays what it is. <!-- result -->
 #
 # At the end of this lesson you have called every part of Figure 1 yourself, and the numbers are those of the model.
 #
@@ -121,7 +121,7 @@ for name, ids in (("src", src), ("tgt_in", tgt_in), ("tgt_out", tgt_out)):
         print(f"{name:8}", *(f"{token:>5}" for token in task.tokens(row)))
 
 # %% [markdown]
-# `tgt_in` is `tgt_out` moved one place to the right, with `<bos>` in front.
+# `tgt_in` is `tgt_out` moved one place to the right, with `<bos>` in front. <!-- result -->
 #
 # At each position the decoder is given the token *before* the one that it has to
 # say. (The paper says: "output embeddings are offset by one position".) Short sequences are filled up with `<pad>`, and where the target is `<pad>`, no answer is scored.
@@ -167,7 +167,7 @@ logits, cache = model.forward(src, tgt_in)                             # the one
 print("logits", logits.shape, "  largest difference:", np.abs(by_hand - logits).max())
 
 # %% [markdown]
-# That is the whole model. Both decoder layers read the *same* memory, the top of the encoder, and not the encoder layer at their side.
+# That is the whole model. Both decoder layers read the *same* memory, the top of the encoder, and not the encoder layer at their side. <!-- result -->
 #
 # The **logits** are a score for every token of the vocabulary, the
 # dot product of $y$ with each row of $E$.
@@ -187,7 +187,7 @@ print("logits", logits.shape, "  largest difference:", np.abs(by_hand - logits).
 model_shapes(model, src, tgt_in)
 
 # %% [markdown]
-# (Each decoder layer keeps the memory, and the sum counts it once. The sums with the positions keep nothing; the softmax is part of the loss.) Between the boxes the shape is always $(B, T, d_\mathrm{model})$, so layers can be stacked. Only inside is it another: a network widens to $d_{ff}$, and each of the $h$ heads of an attention makes a map.
+# (Each decoder layer keeps the memory, and the sum counts it once. The sums with the positions keep nothing; the softmax is part of the loss.) Between the boxes the shape is always $(B, T, d_\mathrm{model})$, so layers can be stacked. Only inside is it another: a network widens to $d_{ff}$, and each of the $h$ heads of an attention makes a map. <!-- result -->
 #
 # > **Predict.** Every source gets twice as long, the targets stay. Which maps grow?
 # >
@@ -210,7 +210,7 @@ for name, a, b in zip(attention_maps(cache), shorter, longer):
 # [print]
 # The maps of the encoder become four times as large, those between the stacks twice as large: their queries are from the target, their keys from the source. So a long source costs memory in training: the encoder's maps grow with $T^2$, the rest at most with $T$. -->
 #
-# The maps of the encoder become four times as large, those between the stacks twice as large: their queries are from the target, their keys from the source. So a long source costs memory in training: the encoder's maps grow with $T^2$, the rest at most with $T$.
+# The maps of the encoder become four times as large, those between the stacks twice as large: their queries are from the target, their keys from the source. So a long source costs memory in training: the encoder's maps grow with $T^2$, the rest at most with $T$. <!-- result -->
 #
 # ## 9.5 What the top is told: p − q
 #
@@ -244,7 +244,7 @@ print(f"largest difference from (p - q) / count: {from_rule:.0e}")
 print("at <pad>:", np.abs(grad_logits[tgt_out == task.pad]).max())
 
 # %% [markdown]
-# The loss is the mean over the real targets, so the gradient of each is divided by their number, and `<pad>` gets none. An untrained model is worse than one that says each of the 11 tokens equally often, with the loss $\ln 11$: its random logits prefer some tokens, mostly wrong ones.
+# The loss is the mean over the real targets, so the gradient of each is divided by their number, and `<pad>` gets none. An untrained model is worse than one that says each of the 11 tokens equally often, with the loss $\ln 11$: its random logits prefer some tokens, mostly wrong ones. <!-- result -->
 #
 # ## 9.6 Backwards, part by part
 #
@@ -282,7 +282,7 @@ print(f"at real tokens, at most: {np.abs(grad_memory[src != task.pad]).max():.3f
 print("at <pad>:", np.abs(grad_memory[src == task.pad]).max())
 
 # %% [markdown]
-# At `<pad>` the gradient is exactly 0. From here it goes down through the encoder in the same way.
+# At `<pad>` the gradient is exactly 0. From here it goes down through the encoder in the same way. <!-- result -->
 #
 # ## 9.7 For the keen: the rest of the way, and the check
 #
@@ -308,7 +308,7 @@ wrong = [name for name, grad in part_by_part.items()
 print(len(wrong), "of", len(part_by_part), "gradients are wrong", *wrong)
 
 # %% [markdown]
-# All 61 gradients are those of the one call.
+# All 61 gradients are those of the one call. <!-- result -->
 #
 # **Your turn.** Write `grad_memory = from_layer` in place of `+=`, so only one decoder layer reports to the encoder. Then 25 gradients are wrong. Which? Say it, run from there to here, and put the `+` back.
 #
@@ -330,7 +330,7 @@ for name, part in uses.items():
     print(name, *(f"{length:6.3f}" for length in np.linalg.norm(part, axis=1)))
 
 # %% [markdown]
-# The use as output reaches even `<pad>` and `<bos>`, which are never right. An embedding only teaches the rows that it has read: `<bos>` stands in no source, `<eos>` in no `tgt_in`, and no gradient comes back from `<pad>`.
+# The use as output reaches even `<pad>` and `<bos>`, which are never right. An embedding only teaches the rows that it has read: `<bos>` stands in no source, `<eos>` in no `tgt_in`, and no gradient comes back from `<pad>`. <!-- result -->
 #
 # Are the parts put together right? Lessons 4, 6 and 7 checked most of them one by one. `ModelLoss` is model and loss as one layer, and `check_gradients` checks it like any other: all 61 gradients, each and all together, against the complex step.
 
@@ -339,7 +339,7 @@ report = check_gradients(ModelLoss(model, criterion), src, tgt_in, targets=tgt_o
 print(str(report).splitlines()[-1])
 
 # %% [markdown]
-# Each part was right alone, and this says that nothing was lost between them: a model that forgot one of the three uses of $E$ would fail here twice, in $E$ and in all together. But the check compares backward with *this* forward: a wrong forward with a fitting backward passes.
+# Each part was right alone, and this says that nothing was lost between them: a model that forgot one of the three uses of $E$ would fail here twice, in $E$ and in all together. But the check compares backward with *this* forward: a wrong forward with a fitting backward passes. <!-- result -->
 #
 # ## 9.8 How many parameters?
 #
@@ -375,7 +375,7 @@ print(f"base model: {base:,}, and {37_000 * 512 / base:.0%} of them in E")
 # [print]
 # By the formula 65 million need one of about 40 800 tokens; where the rest is, the paper does not say. -->
 #
-# The paper prints 65 million, for a vocabulary of "about 37000". By the formula 65 million need one of about 40 800 tokens; where the rest is, the paper does not say.
+# The paper prints 65 million, for a vocabulary of "about 37000". By the formula 65 million need one of about 40 800 tokens; where the rest is, the paper does not say. <!-- result -->
 #
 # ## 9.9 Check what this lesson claimed
 

@@ -77,7 +77,7 @@ model, question = new_model(), task.source("3 1 4 1 5")                # questio
 sure_of(model, "before")[0]                                            # at most 0.11
 
 # %% [markdown]
-# Untrained, it gives no right token more than 0.11. After 400 steps it will copy.
+# Untrained, it gives no right token more than 0.11. After 400 steps it will copy. <!-- result -->
 #
 # <!-- say: In each row it writes the brightest, the ring. Point at a row: it has the probabilities of the 13 tokens, after what the model wrote itself. The number in brackets is what the right token gets; guessing would give 1/13, or 0.08. Tempting: it is an attention map. It is not; it is what the model says. -->
 #
@@ -95,7 +95,7 @@ for name, ids in zip(("src", "tgt_in", "tgt_out"), task.batch(1, np.random.defau
     print(f"{name:8}", *(f"{token:7}" for token in task.tokens(ids[0])))
 
 # %% [markdown]
-# `tgt_out` is the answer, `tgt_in` the answer shifted right. The decoder reads `tgt_in` and must predict `tgt_out`: teacher forcing (Lesson 5.6).
+# `tgt_out` is the answer, `tgt_in` the answer shifted right. The decoder reads `tgt_in` and must predict `tgt_out`: teacher forcing (Lesson 5.6). <!-- result -->
 #
 # <!-- say: Point at one column: the decoder has read what stands in tgt_in up to there, and must write what stands below, in tgt_out. Tempting: it sees the answer. The mask hides what comes later (Lesson 5). -->
 #
@@ -138,7 +138,7 @@ print(f"target wrong wrong\np     {p}\nq     {q}\np - q {p - q}")
 print(f"loss {loss_by_hand:.4f} = {loss_by_hand / np.log(2):.1f} ln 2")
 
 # %% [markdown]
-# $q = (0.8, 0.1, 0.1)$, and the loss is $0.8 \ln 2 + 0.2 \ln 4 = 1.2 \ln 2$. The gradient in the logits is $p - q$ (Lesson 9.5).
+# $q = (0.8, 0.1, 0.1)$, and the loss is $0.8 \ln 2 + 0.2 \ln 4 = 1.2 \ln 2$. The gradient in the logits is $p - q$ (Lesson 9.5). <!-- result -->
 #
 # <!-- say: Point at p - q: negative where the model says too little, so a step down raises this logit. The three add up to 0. Tempting: the gradient is p, what the model says. It is what it says too much. -->
 #
@@ -173,7 +173,7 @@ ax.figure
 # ![]
 # It is lowest where the model says what is wanted, $p = q$. -->
 #
-# Past 0.9077 the loss rises, and its gradient pushes *back*: the model is too sure. There $p = q$: the target has $1 - \epsilon_{ls} + \epsilon_{ls}/|V|$.
+# Past 0.9077 the loss rises, and its gradient pushes *back*: the model is too sure. There $p = q$: the target has $1 - \epsilon_{ls} + \epsilon_{ls}/|V|$. <!-- result -->
 #
 # <!-- say: Point at the dot: here p = q, and the gradient is 0. To its right a step down the slope makes the model less sure. Tempting: A, which is the log-loss without smoothing. -->
 #
@@ -233,7 +233,7 @@ for t, g in enumerate([4000.0, 4000.0, -2000.0], start=1):
 # [print]
 # At $t = 1$, $\hat m = g$ and $\hat v = g^2$, so $\hat m / \sqrt{\hat v} = \pm 1$ (eps is tiny). When gradients disagree, steps are shorter. -->
 #
-# The first step goes by the full rate, whatever the gradient's size. At $t = 1$, $\hat m = g$ and $\hat v = g^2$, so $\hat m / \sqrt{\hat v} = \pm 1$ (eps is tiny). When gradients disagree, steps are shorter.
+# The first step goes by the full rate, whatever the gradient's size. At $t = 1$, $\hat m = g$ and $\hat v = g^2$, so $\hat m / \sqrt{\hat v} = \pm 1$ (eps is tiny). When gradients disagree, steps are shorter. <!-- result -->
 #
 # <!-- say: Point at the first row: m-hat and the root of v-hat are the same number, 4000, so the step is the rate. In the third row the gradient has turned: m-hat falls, the root of v-hat hardly does. Tempting: 400, the rate times the gradient. -->
 #
@@ -258,7 +258,7 @@ ax.set(xlabel="step", ylabel="rate", title="d_model = 512, 4000 warm-up steps, a
 ax.figure
 
 # %% [markdown]
-# The rate rises linearly for `warmup_steps`, and then falls as $1/\sqrt{\mathrm{step}}$.
+# The rate rises linearly for `warmup_steps`, and then falls as $1/\sqrt{\mathrm{step}}$. <!-- result -->
 #
 # <!-- say: Point at the peak, step 4000: there both arguments of min are equal. Say: at four times as many steps it is half of that. Tempting: the rate stays at its peak. -->
 #
@@ -291,7 +291,7 @@ ax.figure
 # ![]
 # Solid, norm after each sub-layer: at 0.01 the source is read only with warm-up; dashed, norm before: at every rate. -->
 #
-# Here warm-up buys a higher rate, not a better end. Dotted: the best guess without the source, by the lengths alone. At 0.01 a model reads the source (solid, below it) only with warm-up; at the highest rate not even so. At the lowest rate warm-up costs steps.
+# Here warm-up buys a higher rate, not a better end. Dotted: the best guess without the source, by the lengths alone. At 0.01 a model reads the source (solid, below it) only with warm-up; at the highest rate not even so. At the lowest rate warm-up costs steps. <!-- result -->
 #
 # <!-- say: A dot is the median of three seeds, a band their range. Point at 0.01: only the blue dot is below the dotted line. Then compare the lowest dot of each curve: they are equally low. Tempting: B; but at the lowest rate the model with warm-up is behind. -->
 #
@@ -329,7 +329,7 @@ print(f"guessing  loss {np.log(13):.2f}\n1st step  loss {losses[0]:.2f}\n30th st
 # [print]
 # At first it is above: random numbers are surer than a guess, and wrong. -->
 #
-# The first loss is above that of guessing, $\ln 13 = 2.56$.
+# The first loss is above that of guessing, $\ln 13 = 2.56$. <!-- result -->
 #
 # <!-- say: Point at 3.06: it is worse than to give each class the same. Tempting: to forget zero_grad (Question 1). -->
 #
@@ -367,7 +367,7 @@ top.text(340, 0.7, "burst")
 fig
 
 # %% [markdown]
-# Below the upper dotted line it reads the source. At the end the loss is about what smoothing asks for. Near step 350 there is a burst of mistakes (its cause is not examined).
+# Below the upper dotted line it reads the source. At the end the loss is about what smoothing asks for. Near step 350 there is a burst of mistakes (its cause is not examined). <!-- result -->
 #
 # <!-- say: Point at the upper dotted line, where it begins to read; then at step 200, where nearly all tokens are right; then at the burst. Tempting: it should fall to 0. Smoothing forbids it. -->
 #
@@ -407,7 +407,7 @@ print(f"measured, teacher-forced  sequences right {right.all(axis=1).mean():.2f}
 # [print]
 # Mistakes spread evenly would leave 0.41, the mean of $0.88^L$ over the lengths $L$: so some sequences are harder. -->
 #
-# Nearly half of the sequences are right. (While all is right, the model's own prefix *is* the true one.) Mistakes spread evenly would leave 0.41, the mean of $0.88^L$ over the lengths $L$. Where are they?
+# Nearly half of the sequences are right. (While all is right, the model's own prefix *is* the true one.) Mistakes spread evenly would leave 0.41, the mean of $0.88^L$ over the lengths $L$. <!-- result --> Where are they?
 #
 # <!-- say: Compare the first bar with the two others, which were measured, decoded and teacher-forced, after the true prefix. These are alike: as long as all is right, the model's own prefix is the true one. Tempting: 0.88; but nine tokens of ten are less than half of the sequences. -->
 #
@@ -423,7 +423,7 @@ for n in range(3, 9):
     print(f"{n} digits", np.round([token, token ** (n + 1), sequence], 2))
 
 # %% [markdown]
-# The mistakes sit in the long sequences. With 8 digits one in fourteen is right. Within one length (but for 8 digits) they are about *independent*: $L$ tokens, each right with $p$, are all right with $p^L$.
+# The mistakes sit in the long sequences. With 8 digits one in fourteen is right. Within one length (but for 8 digits) they are about *independent*: $L$ tokens, each right with $p$, are all right with $p^L$. <!-- result -->
 #
 # <!-- say: Go down the right column. Say: one number for all hides that short sequences are learned and long ones not yet. Then compare it with the middle: within one length, chance is enough. Tempting: mistakes follow one another, as a wrong token misleads the next; but here each token was asked for after the true prefix. -->
 #
@@ -447,7 +447,7 @@ ax.set(xlabel="step: share", ylabel="copied exactly", xlim=(-0.5, 5.5), ylim=(0,
 ax.figure
 
 # %% [markdown]
-# In this chosen case, the mean copies more than four of the five states do. A single state may jump away; the mean hardly follows.
+# In this chosen case, the mean copies more than four of the five states do. A single state may jump away; the mean hardly follows. <!-- result -->
 #
 # <!-- say: Point at 350, in the burst, and at the mean. Say that the five states were chosen to show it: state 330 alone has all right. Tempting: the outputs are averaged. It is the parameters. -->
 #
@@ -464,7 +464,7 @@ fig, right_now = sure_of(model, "after")
 fig
 
 # %% [markdown]
-# Each right token gets 0.9 or more, as smoothing asks. This was **greedy** decoding (Lesson 5.6). The paper keeps the 4 best (beam search).
+# Each right token gets 0.9 or more, as smoothing asks. This was **greedy** decoding (Lesson 5.6). The paper keeps the 4 best (beam search). <!-- result -->
 #
 # <!-- say: Put it beside the first picture of the lesson. Point at the brackets: no right token has 1. Tempting: greedy decoding finds the most probable sequence. It takes the best next token, which may lead away from it. -->
 #

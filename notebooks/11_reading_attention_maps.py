@@ -85,7 +85,7 @@ maps, rows, columns = read("copy")
 plot_attention(maps[4], [row.split()[0] for row in rows], columns, titles=["layer 2, head 1"])
 
 # %% [markdown]
-# This head seems to look one place ahead. Having read 4, it looks at 0.
+# This head seems to look one place ahead. Having read 4, it looks at 0. <!-- result -->
 #
 # <!-- say: Let the class read three rows aloud. All will say "one ahead". Do not correct it: the next model will. -->
 #
@@ -130,7 +130,7 @@ plot_attention(reverse[0][4], *reverse[1:], titles=["reverse: layer 2, head 1"])
 # ![]
 # In copying, one place ahead *is* what is to be written. -->
 #
-# It looks at what is to be written (for five of six symbols), not one place ahead. In copying these are the same cell. So name rows by both.
+# It looks at what is to be written (for five of six symbols), not one place ahead. In copying these are the same cell. So name rows by both. <!-- result -->
 #
 # <!-- say: So name rows by both, read → to write. Point at the row 5 → 2: its bright cell is 2, which stands before 5. Tempting: 1, one ahead, which the first map made us believe. The map was right, its labels were not enough. -->
 #
@@ -146,7 +146,7 @@ fig.set_size_inches(8.6, 4)
 fig
 
 # %% [markdown]
-# Layer 1 is mostly blurred; in layer 2 only head 1 has every row right.
+# Layer 1 is mostly blurred; in layer 2 only head 1 has every row right. <!-- result -->
 #
 # <!-- say: Follow the diagonal of layer 2, head 1; then find the rows in which heads 3 and 4 leave it. Tempting: to show only the best head. All eight belong on the slide. -->
 #
@@ -190,7 +190,7 @@ threshold = max(chance)
 # [print]
 # From here on, a job needs a margin above this threshold. -->
 #
-# By chance alone one of 240 margins reaches 0.21: our threshold, a strict one for the 48 of one model. Three of the five are at `<eos>`, which stands in all sequences.
+# By chance alone one of 240 margins reaches 0.21: our threshold, a strict one for the 48 of one model. Three of the five are at `<eos>`, which stands in all sequences. <!-- result -->
 #
 # <!-- say: Three of the five are at `<eos>`, the one token that stands in all sequences. Point at 0.21: nobody trained this head, and still it seems to have a job. Say: whoever looks at 240 numbers will find a large one. Tempting: nearly nothing, which is true of most, but not of the best. -->
 #
@@ -213,7 +213,7 @@ fig.axes[0].plot(*np.argwhere(table > threshold).T, "s", color="#009E73", marker
 fig
 
 # %% [markdown]
-# Five of the eight heads pass the threshold, all with the same job: they look at the answer. The paper's heads "clearly learn to perform different tasks" (Section 4); these do not.
+# Five of the eight heads pass the threshold, all with the same job: they look at the answer. The paper's heads "clearly learn to perform different tasks" (Section 4); these do not. <!-- result -->
 #
 # <!-- say: Point at the five frames, all in the top row. Then at the lowest row: no trained head has `<eos>` as its job here. Tempting: this refutes the paper. Its heads translate, and it shows those of self-attention. -->
 #
@@ -235,7 +235,7 @@ ax.invert_yaxis()
 ax.figure
 
 # %% [markdown]
-# Of 47 heads that have a job, 42 have the *same* one. But 4 of the 10 models have a head with another job.
+# Of 47 heads that have a job, 42 have the *same* one. But 4 of the 10 models have a head with another job. <!-- result -->
 #
 # <!-- say: Add the bars: 42 and 5 and 33 are 80. Say: different jobs exist, but they are rare here. Tempting: a head with no job is useless; Lesson 11.6 tries that. -->
 #
@@ -289,7 +289,7 @@ for ax, (name, task) in zip(fig.subplots(1, 3), tasks.items()):
 fig
 
 # %% [markdown]
-# Copying gives the diagonal, reversing the anti-diagonal, sorting no line. To write 0 the sorting model looks where 0 *is*: a map can follow a rule without a line. Two rings, dotted, miss the brightest cell; what was written is right.
+# Copying gives the diagonal, reversing the anti-diagonal, sorting no line. To write 0 the sorting model looks where 0 *is*: a map can follow a rule without a line. Two rings, dotted, miss the brightest cell; what was written is right. <!-- result -->
 #
 # <!-- say: Point at the rings of the sorting model: they jump, and the bright cells go with them. The numbers are far above a seventh, 0.14. Then point at the two dotted rings, one in reverse, one in sort: what was written is right all the same. Tempting: no line, no rule. -->
 #
@@ -348,7 +348,7 @@ ax.figure
 # ![]
 # The others make up for much of it: without all four heads of layer 2 only 0.03 are right. -->
 #
-# With one head muted, 0.83 of the sequences are right on average. The others make up for much of it: without all four heads of layer 2 only 0.03 are right.
+# With one head muted, 0.83 of the sequences are right on average. The others make up for much of it: without all four heads of layer 2 only 0.03 are right. <!-- result -->
 #
 # <!-- say: Point at the last bar, then at the four bars before it: each of these heads can be spared, all four cannot. Tempting: a head that is hardly missed is useless. -->
 #
@@ -369,7 +369,7 @@ for ax, name in zip(fig.subplots(1, 2, sharey=True), ("reverse", "sort")):
 fig
 
 # %% [markdown]
-# For reverse the best aligned head is the one missed most. For copy head 3 of its layer is missed almost as much. For sort it is another head. Alignment says what a head looks at, muting whether it is needed. (One model is one sample.)
+# For reverse the best aligned head is the one missed most. For copy head 3 of its layer is missed almost as much. For sort it is another head. Alignment says what a head looks at, muting whether it is needed. (One model is one sample.) <!-- result -->
 #
 # <!-- say: In each panel look for the shortest bar, and whether it is green. Tempting: the brightest map shows the head that matters. In the sorting model it is a head of layer 1. -->
 #
@@ -407,7 +407,7 @@ for name, share in moves.items():
 # [print]
 # With 1 changed into 5, `0 1 2 3 4 5` becomes `0 2 3 4 5 5`. -->
 #
-# In copying and reversing, a symbol changes one output; in sorting, more than two.
+# In copying and reversing, a symbol changes one output; in sorting, more than two. <!-- result -->
 #
 # <!-- say: Write the two outputs below one another: from the second place on all but the last are others. Tempting: 6; but what stays smaller or larger than both keeps its place. -->
 #
@@ -425,7 +425,7 @@ draw(right, "sort", moves["sort"], "output: depends on")
 fig
 
 # %% [markdown]
-# The head looks mostly at one symbol, the output depends on many. Whether it is a symbol's turn depends on the others. A map shows one step, influence the whole computation.
+# The head looks mostly at one symbol, the output depends on many. Whether it is a symbol's turn depends on the others. A map shows one step, influence the whole computation. <!-- result -->
 #
 # <!-- say: A map shows one step, influence the whole computation. Take one row, 1 → 2, in both panels: one bright cell on the left, none dark on the right. Tempting: the left panel explains the output. It shows one head of one layer. -->
 #

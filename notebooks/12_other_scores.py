@@ -105,7 +105,7 @@ for name, score in by_hand.items():
 # [print]
 # With $U = -I$ each hidden unit *compares* an entry of $q$ with that of $k$, and $v$ adds up the results. -->
 #
-# With $U = -I$ each hidden unit *compares* an entry of $q$ with that of $k$, and $v$ adds up the results.
+# With $U = -I$ each hidden unit *compares* an entry of $q$ with that of $k$, and $v$ adds up the results. <!-- result -->
 #
 # ## 12.2 Does general do more than dot?
 #
@@ -157,7 +157,7 @@ fig.supylabel("query", fontsize="medium")
 fig
 
 # %% [markdown]
-# The third map is the fourth. So two scores are left of four: **dot** and **additive**, the two of Section 3.2.1.
+# The third map is the fourth. So two scores are left of four: **dot** and **additive**, the two of Section 3.2.1. <!-- result -->
 #
 # What is the tanh for? Without it the score is $a \cdot q + b \cdot k$ with two fixed vectors $a$ and $b$. The first part is the same for every key, and the softmax does not see it (Lesson 2).
 # The second does not contain the query. So every token looks at the same keys, whatever it asks: all rows of the last map are equal.
@@ -197,7 +197,7 @@ for name, values in variance.items():
 # [print]
 # Whatever training does to $W$ and $U$ later, the bound $|\mathrm{score}| \le \sum_a |v_a|$ stays. It has a price: far out, where the landscape is flat, nearly no gradient comes through the tanh. -->
 #
-# Whatever training does to $W$ and $U$ later, the bound $|\mathrm{score}| \le \sum_a |v_a|$ stays. It has a price: far out, where the landscape is flat, nearly no gradient comes through the tanh.
+# Whatever training does to $W$ and $U$ later, the bound $|\mathrm{score}| \le \sum_a |v_a|$ stays. It has a price: far out, where the landscape is flat, nearly no gradient comes through the tanh. <!-- result -->
 #
 # ## 12.5 What it costs
 #
@@ -225,7 +225,7 @@ print("hidden", hidden.shape, " weights", weights.shape)
 # Its products $q_a k_a$ are summed up inside the matrix product and never stored. -->
 #
 # The dot product keeps one number for each pair, the weight. Its products $q_a k_a$ are summed up inside the matrix
-# product and never stored.
+# product and never stored. <!-- result -->
 #
 # The experiment `additive_cost` measures forward and backward, additive over dot:
 #
@@ -238,7 +238,7 @@ cost = ADDITIVE_COST.run(n=(16, 32, 64, 128), d_k=(4, 16, 64, 256), repeats=5)
 cost.figure()
 
 # %% [markdown]
-# For 64 tokens of width 256 additive attention takes more than 50 times as many bytes. (On the dotted line both would cost the same.) Time depends on the machine, the bytes hardly do.
+# For 64 tokens of width 256 additive attention takes more than 50 times as many bytes. (On the dotted line both would cost the same.) Time depends on the machine, the bytes hardly do. <!-- result -->
 
 # %% [markdown]
 # ## 12.6 All of them in the same Transformer
@@ -279,7 +279,7 @@ ax.figure
 # ![]
 # Do not read an order of the other four from one seed: concat and additive are the same function, and a head with "general" can compute what one with "scaled dot" can. -->
 #
-# Without its scale the dot product learns most slowly. Do not read an order of the other four from one seed: concat and additive are the same function, and a head with "general" can compute what one with "scaled dot" can. The experiment `additive` trains three scores with five seeds at each width:
+# Without its scale the dot product learns most slowly. Do not read an order of the other four from one seed: concat and additive are the same function, and a head with "general" can compute what one with "scaled dot" can. <!-- result --> The experiment `additive` trains three scores with five seeds at each width:
 #
 # <!-- slide:
 # The experiment `additive` trains three scores with five seeds at each width:\
@@ -301,7 +301,7 @@ ax.legend()
 ax.figure
 
 # %% [markdown]
-# The wider the heads, the further the dot product without its scale falls behind, as Section 3.2.1 says. So on this small task the paper's choice is as good as additive attention, and it costs one matrix product and one division.
+# The wider the heads, the further the dot product without its scale falls behind, as Section 3.2.1 says. So on this small task the paper's choice is as good as additive attention, and it costs one matrix product and one division. <!-- result -->
 #
 # ## 12.7 A score of your own
 #
@@ -386,7 +386,7 @@ print("passes:", bool(in_attention))
 # The check is right: the rows of the softmax's gradient sum to zero (Lesson 4.4), so $\sum_j g_{ij} = 0$ and the forgotten term vanishes. Still, check a layer by itself: without a softmax above, the hurried one is wrong. -->
 #
 # The check is right: the rows of the softmax's gradient sum to zero (Lesson 4.4), so
-# $\sum_j g_{ij} = 0$ and the forgotten term vanishes. Still, check a layer by itself: without a softmax above, the hurried one is wrong.
+# $\sum_j g_{ij} = 0$ and the forgotten term vanishes. Still, check a layer by itself: without a softmax above, the hurried one is wrong. <!-- result -->
 #
 # **Plug it in.** A factory takes `h`, `d_k`, `d_v` and `rng`.
 #
@@ -403,7 +403,7 @@ curve = train_with(distance_attention)
 print(f"loss at the end: distance {curve[-25:].mean():.2f}, scaled dot {last['scaled dot']:.2f}")
 
 # %% [markdown]
-# It learns to copy.
+# It learns to copy. <!-- result -->
 #
 # ## 12.8 Check what this lesson claimed
 

@@ -66,7 +66,7 @@ for name, layer in layers.items():
 # <!-- slide: Two layers do not notice at all, the recurrent one hardly, and self-attention does
 # [print] -->
 #
-# Two layers do not notice at all, the recurrent one hardly, and self-attention does.
+# Two layers do not notice at all, the recurrent one hardly, and self-attention does. <!-- result -->
 #
 # <!-- slide:
 # ![] -->
@@ -122,7 +122,7 @@ for name in layers:
     print(f"{name:15} by formula {formula[name](n, d):6,}   counted {counted[name]:6,}")
 
 # %% [markdown]
-# The formulas are exact. Table 1 drops the factors 2.
+# The formulas are exact. Table 1 drops the factors 2. <!-- result -->
 #
 # > **Predict.** $d = 512$, as in the base model. For which lengths is self-attention cheaper than recurrence?
 # >
@@ -148,7 +148,7 @@ ax.figure
 # ![]
 # At $n = d$, the dotted line, the two are equal. -->
 #
-# Nearly every sentence is shorter than 512 tokens, as Section 4 says. At $n = d$, the dotted line, the two are equal.
+# Nearly every sentence is shorter than 512 tokens, as Section 4 says. At $n = d$, the dotted line, the two are equal. <!-- result -->
 #
 # Table 1 leaves out the four projections of multi-head attention. They take $4 n d^2$, twice the whole RNN. So fewer multiply-adds are not the reason to take attention. Lesson 13.4 shows the reason.
 #
@@ -175,7 +175,7 @@ ax.legend()
 ax.figure
 
 # %% [markdown]
-# Self-attention has the steepest line, as counted. At $n = d$, the dotted line, it has as many multiply-adds as recurrence, and is faster: the steps of a recurrence wait for one another.
+# Self-attention has the steepest line, as counted. At $n = d$, the dotted line, it has as many multiply-adds as recurrence, and is faster: the steps of a recurrence wait for one another. <!-- result -->
 #
 # ## 13.3 Memory: the map
 #
@@ -228,7 +228,7 @@ for name in kinds:
 # Memory-efficient attention is the same function, and never has the map in memory as a whole. It still does all $n^2 d$ multiply-adds, and some twice: it saves memory, not work. Local attention saves both, and cannot look far. -->
 #
 # Memory-efficient attention is the same function, and never has the map in memory as a whole. It still does all $n^2 d$ multiply-adds, and some twice: it saves
-# memory, not work. Local attention saves both, and cannot look far.
+# memory, not work. Local attention saves both, and cannot look far. <!-- result -->
 
 # %% [markdown]
 # ## 13.4 Parallelism: who has to wait?
@@ -265,7 +265,7 @@ for name, equal in zip(kinds_tried, works):
 # [print]
 # In the RNN the second worker lacks the last state of the first one: $h_t$ needs $h_{t-1}$, which needs $h_{t-2}$, and so on. -->
 #
-# In the RNN the second worker lacks the last state of the first one: $h_t$ needs $h_{t-1}$, which needs $h_{t-2}$, and so on.
+# In the RNN the second worker lacks the last state of the first one: $h_t$ needs $h_{t-1}$, which needs $h_{t-2}$, and so on. <!-- result -->
 #
 # Table 1 calls this *sequential operations*. `count` tells the longest chain of matrix products in which
 # each needs the result of the one before.
@@ -284,7 +284,7 @@ for name, chain in chains.items():
     print(f"{name:15} n = 24: {chain[0]:2}   n = 48: {chain[1]:2}")
 
 # %% [markdown]
-# Self-attention has a chain of two, the scores and then the output at any length. The convolution has a chain of one. The RNN has $n + 1$: $xW$, and then a product with $U$ for each step.
+# Self-attention has a chain of two, the scores and then the output at any length. The convolution has a chain of one. The RNN has $n + 1$: $xW$, and then a product with $U$ for each step. <!-- result -->
 #
 # That is the paper's first reason to do without recurrence (Section 1).
 #
@@ -342,7 +342,7 @@ for name, path in paths.items():
 # [print]
 # From end to end a convolution needs about $2n / (k - 1)$ layers and restricted attention $2n / (r - 1)$; Table 1 drops the constants and keeps $n / r$. -->
 #
-# Restricted attention with $r = 9$ needs 7 layers, self-attention always one. From end to end a convolution needs about $2n / (k - 1)$ layers and restricted attention $2n / (r - 1)$; Table 1 drops the constants and keeps $n / r$.
+# Restricted attention with $r = 9$ needs 7 layers, self-attention always one. From end to end a convolution needs about $2n / (k - 1)$ layers and restricted attention $2n / (r - 1)$; Table 1 drops the constants and keeps $n / r$. <!-- result -->
 #
 # For convolutions Table 1 says $\log_k n$, not $n / k$. That is for *dilated* ones, whose taps stand 1, then $k$, then $k^2$ places apart: with three layers of $k = 3$ the middle output hears all 27 tokens, and $\log_3 27 = 3$.
 #
@@ -369,7 +369,7 @@ fig
 
 # %% [markdown]
 # The RNN hears everything before it, in one layer. So is its path as short as that of self-attention? No: inside
-# the layer the message walks from state to state, through $n - 1$ products with $U$. This is the $n$ in Table 1.
+# the layer the message walks from state to state, through $n - 1$ products with $U$. This is the $n$ in Table 1. <!-- result -->
 
 # %% [markdown]
 # ## 13.6 Table 1, measured
@@ -397,7 +397,7 @@ for name, (operations, waits, path) in paper.items():
     print(f"{'':15} measured  {f'n^{in_n[name]:.1f} d^{in_d[name]:.1f}':12} {chains[name][0]:<14} {found[name]}")
 
 # %% [markdown]
-# Only the RNN has to wait, and only self-attention without restriction has a path of one.
+# Only the RNN has to wait, and only self-attention without restriction has a path of one. <!-- result -->
 #
 # ## 13.7 For the keen: and when it writes?
 #

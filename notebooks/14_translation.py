@@ -66,7 +66,7 @@ german = "zwei hundert drei und fünfzig"
 print(*(dictionary[word] for word in german.split()))
 
 # %% [markdown]
-# Each word is right, and the line is wrong: German says the unit before the tens.
+# Each word is right, and the line is wrong: German says the unit before the tens. <!-- result -->
 #
 # In this lesson you train all of Figure 1 on text, in about a minute, and measure how it finds its words.
 #
@@ -86,7 +86,7 @@ for german, english in numbers.test[:5]:
 print({name: len(pairs) for name, pairs in numbers._asdict().items()})
 
 # %% [markdown]
-# No number is in two lists, or we would test memory.
+# No number is in two lists, or we would test memory. <!-- result -->
 #
 # ## 14.2 A vocabulary that nobody wrote
 #
@@ -113,7 +113,7 @@ print(neighbours.most_common(5))
 # <!-- answer: So `nd` becomes the first piece
 # [print] -->
 #
-# So `nd` becomes the first piece.
+# So `nd` becomes the first piece. <!-- result -->
 #
 # SentencePiece goes on from there. Here `_` begins a word.
 #
@@ -145,7 +145,7 @@ for size in (60, 100, 200):
     print(f"{size:4} {pieces_of(size)}")
 
 # %% [markdown]
-# With 200 pieces each German word is a token, so the rows and columns of a map are words.
+# With 200 pieces each German word is a token, so the rows and columns of a map are words. <!-- result -->
 #
 # But German really writes *zweihundertdreiundfünfzig* as *one* word.
 #
@@ -167,7 +167,7 @@ for size, pieces in joined.items():
 # <!-- answer: *undfünfzig* is a good code but no word
 # [print] -->
 #
-# *undfünfzig* is a good code but no word.
+# *undfünfzig* is a good code but no word. <!-- result -->
 #
 # ## 14.3 Batches of similar length
 #
@@ -217,7 +217,7 @@ fig
 # <!-- answer: By length it is hardly one position in thirty
 # ![] -->
 #
-# By length it is hardly one position in thirty.
+# By length it is hardly one position in thirty. <!-- result -->
 #
 # ## 14.4 Training
 #
@@ -264,7 +264,7 @@ fig
 # ![]
 # After three epochs four fifths of these are right, from the sixth on nearly all (it falls once on the way). -->
 #
-# After three epochs four fifths of these are right, from the sixth on nearly all (it falls once on the way).
+# After three epochs four fifths of these are right, from the sixth on nearly all (it falls once on the way). <!-- result -->
 #
 # The test waits: who stops where the test looks best has used it for training.
 #
@@ -293,7 +293,7 @@ for name, chosen in (("untrained", untrained), ("after 3 epochs", young), ("at t
 # <!-- answer: And yet nearly a quarter of the numbers is wrong
 # [print] -->
 #
-# And yet nearly a quarter of the numbers is wrong. Take the four shares of the model after 3 epochs by hand, and look at some of its mistakes:
+# And yet nearly a quarter of the numbers is wrong. <!-- result --> Take the four shares of the model after 3 epochs by hand, and look at some of its mistakes:
 #
 # <!-- slide:
 # Take the four shares of the model after 3 epochs by hand, and look at some of its mistakes:\
@@ -336,7 +336,7 @@ fig
 
 # %% [markdown]
 # Go down the rows of head 1; rings mark a turn of the order. For "twenty", the hyphen and "three" it looks at *zwanzig*, *und*, *drei*: backwards. Then come *tausend*
-# and *vier*, and for "fifty", the hyphen and "two" it turns back again. For the comma, "hundred", "and" and the end it looks elsewhere.
+# and *vier*, and for "fifty", the hyphen and "two" it turns back again. For the comma, "hundred", "and" and the end it looks elsewhere. <!-- result -->
 #
 # Ask such a model your own numbers: [the number words with head 1](../docs/live/number_words.html#src=vier+hundert+sieben+und+zwanzig&kind=cross&layer=0&head=0&query=3&key=4)<!-- else: (README.md says how to get this page) -->.<!-- repository only --> `python docs/make_live_pages.py` makes the page.<!-- end -->
 #
@@ -392,7 +392,7 @@ for label, row in zip(("head 1", "head 2", "head 3", "head 4"), on_validation["i
     print(f"{label:10}", *(f"{share:11.2f}" for share in row))
 
 # %% [markdown]
-# Head 1 is right for tens and units, and no other head is.
+# Head 1 is right for tens and units, and no other head is. <!-- result -->
 #
 # To choose and to report on the same numbers is what Lesson 11.3 warns of. So choose on validation, by the smaller of the shares of tens and units, and report on the test, once.
 #
@@ -425,7 +425,7 @@ fig
 # The trained head crosses for every inverted pair and for no ordered one, though it mostly finds both words there, too. -->
 #
 # The trained head crosses for every inverted pair and for no ordered one, though it mostly finds both words there, too. Untrained, it crosses in 31 and in 21 of 100. And the data
-# had no alignment, only pairs of lines. Bahdanau et al. (2015) found the same for real sentences. It is not always this head: with other seeds it is another. Nothing here says that the model needs the head (Lesson 11.6).
+# had no alignment, only pairs of lines. Bahdanau et al. (2015) found the same for real sentences. It is not always this head: with other seeds it is another. Nothing here says that the model needs the head (Lesson 11.6). <!-- result -->
 #
 # ## 14.9 Check what this lesson claimed
 

@@ -87,7 +87,7 @@ model = run.trained()
 print("AFTER", write("If a class "), sep="\n")
 
 # %% [markdown]
-# It writes words, quotes and line breaks of a manual, and no sense. (`temperature` divides the logits before the softmax.)
+# It writes words, quotes and line breaks of a manual, and no sense. (`temperature` divides the logits before the softmax.) <!-- result -->
 #
 # How good is that? Count the nats that a character of the held-back text costs, and compare with three guesses without a model: all tokens alike; each as often as it occurs; each as often as it occurs *after the token just read*.
 #
@@ -114,7 +114,7 @@ print(f"{'the model':24} {run.training.nats_per_character(run.training.held_out)
 fig
 
 # %% [markdown]
-# The model is better than all three. So it uses more than the token just read.
+# The model is better than all three. So it uses more than the token just read. <!-- result -->
 #
 # ## 15.2 A head that looks up what it has read
 #
@@ -145,7 +145,7 @@ fig.axes[0].axhline(5.5, color="white")                                # the blo
 fig
 
 # %% [markdown]
-# In this row the head is sure from the first ring on.
+# In this row the head is sure from the first ring on. <!-- result -->
 #
 # That says where it looks. Is it *needed*? Set its rows of $W^O$ to 0, and count again: a row is right if its last 21 symbols, its second half, are.
 #
@@ -179,7 +179,7 @@ ax.figure
 # ![]
 # So a head is judged by its *effect*. -->
 #
-# Head 2 of layer 2 looks at the same place, too, and is hardly missed. So a head is judged by its *effect*. In layer 1 (circles) every head is missed, head 1 the most. Olsson et al. found in such models why: there a head looks one place back and so marks each symbol with the one before it, and the induction head looks for this mark. In ours all four heads share this work: while the block is new, each puts a third to a half of its weight one place back.
+# Head 2 of layer 2 looks at the same place, too, and is hardly missed. So a head is judged by its *effect*. In layer 1 (circles) every head is missed, head 1 the most. Olsson et al. found in such models why: there a head looks one place back and so marks each symbol with the one before it, and the induction head looks for this mark. In ours all four heads share this work: while the block is new, each puts a third to a half of its weight one place back. <!-- result -->
 #
 # One model is one sample. The experiment `induction` has trained five of two layers and five of one:
 #
@@ -198,7 +198,7 @@ for name, copied in zip(("one layer", "two layers"), ten.copied):
     print(f"{name:10}  symbols copied, share: {copied.min():.2f} to {copied.max():.2f}")
 
 # %% [markdown]
-# Two layers copy nearly everything, with every seed. One layer did not learn it with any.
+# Two layers copy nearly everything, with every seed. One layer did not learn it with any. <!-- result -->
 #
 # ## 15.3 What was the symbol made of, and what did it need?
 #
@@ -220,7 +220,7 @@ print("their sum:", of_each.sum(), "  what the head adds:", w @ X @ W_VO @ e)
 # [print]
 # The 0.5 that the head adds to the logit is a sum: 1.5 from the first token, −1 from the second. It is linear in $x$ as long as the weights $w$ stay what they are. -->
 #
-# The 0.5 that the head adds to the logit is a sum: 1.5 from the first token, −1 from the second. It is linear in $x$ as long as the weights $w$ stay what they are.
+# The 0.5 that the head adds to the logit is a sum: 1.5 from the first token, −1 from the second. It is linear in $x$ as long as the weights $w$ stay what they are. <!-- result -->
 #
 # What a token gives is its **share**. The whole model can be split so, if three things are held as they were: the attention weights, the standard deviation of each norm, the zeros of each ReLU. Then every layer is linear, and a logit is a sum with one share for each token, plus biases. Ask the model of Lesson 15.2 about the `1` that it writes.
 #
@@ -242,7 +242,7 @@ ax.set(xticks=range(8), xticklabels=row[:8], xlabel="token read", ylabel=f"share
 ax.figure
 
 # %% [markdown]
-# (The logit is counted from the mean of all.) The `1` that it writes is made of the first `1`; together the others take a little away. Our head has brought most of it.
+# (The logit is counted from the mean of all.) The `1` that it writes is made of the first `1`; together the others take a little away. Our head has brought most of it. <!-- result -->
 #
 # And what did it *need*? An experiment tells: `replaced` replaces one token by others, and measures how far $\log p$ of the written `1` falls. It does so twice: as it is, and with all attention weights held as they were.
 #
@@ -271,7 +271,7 @@ ax.figure
 # ![]
 # With the weights held, 0.2 of 8.7 nats is left: the first `3` said where to look, and so did the last one, which was just read, though less: replacing it costs 1.9. -->
 #
-# With the weights held, 0.2 of 8.7 nats is left: the first `3` said where to look, and so did the last one, which was just read, though less: replacing it costs 1.9. The first `1` is the other way round: its cost stays, since it was copied.
+# With the weights held, 0.2 of 8.7 nats is left: the first `3` said where to look, and so did the last one, which was just read, though less: replacing it costs 1.9. The first `1` is the other way round: its cost stays, since it was copied. <!-- result -->
 #
 # A map says where a head looks, shares say what an output was made of, an experiment says what it needed. **Here is a place to stop**: the rest is about the models of others.
 #
@@ -329,7 +329,7 @@ ax.legend()
 ax.figure
 
 # %% [markdown]
-# Far from 0 all three agree. GELU and SiLU have no corner, and dip below 0 first.
+# Far from 0 all three agree. GELU and SiLU have no corner, and dip below 0 first. <!-- result -->
 #
 # ## 15.5 Is your model a GPT-2?
 #
@@ -372,7 +372,7 @@ print(f"largest difference of a logit {apart:.0e}")
 # [print]
 # The biases of attention were written as zeros. The factor 8 went into `wte` (it is a power of two, so nothing was rounded), the $E$ at the input, and the $E$ at the output is kept apart as `lm_head`. -->
 #
-# So your model is a GPT-2. The biases of attention were written as zeros. The factor 8 went into `wte` (it is a power of two, so nothing was rounded), the $E$ at the input, and the $E$ at the output is kept apart as `lm_head`. (A test opens such folders with Hugging Face's program, too, and gets the same logits.)
+# So your model is a GPT-2. The biases of attention were written as zeros. The factor 8 went into `wte` (it is a power of two, so nothing was rounded), the $E$ at the input, and the $E$ at the output is kept apart as `lm_head`. (A test opens such folders with Hugging Face's program, too, and gets the same logits.) <!-- result -->
 #
 # The same way leads back: a command such as `aiayn-np attend FOLDER "some text"` opens a downloaded GPT-2, BERT, OPUS-MT or Llama, and all that you did here can be done with it.
 #
@@ -406,7 +406,7 @@ for name, positions in moved.items():
     print(f"{name:6} the output moves at", *positions)
 
 # %% [markdown]
-# In BERT all positions change, since each reads left and right; in GPT-2 and Llama only those from the changed token on.
+# In BERT all positions change, since each reads left and right; in GPT-2 and Llama only those from the changed token on. <!-- result -->
 #
 # ## 15.7 Check what this lesson claimed
 

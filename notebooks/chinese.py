@@ -33,7 +33,7 @@ TEXT = "# %% [markdown]"
 CODE = "<!-- code en="
 HAN = "[\u3400-\u9fff]"
 KEPT = re.compile(  # as it is
-    r"<!-- true:.*?-->|\$\$.+?\$\$|(?<!\$)\$[^$]+\$(?!\$)|```.*?```|`[^`]+`", re.DOTALL)
+    r"<!-- (?:true:.*?|result )-->|\$\$.+?\$\$|(?<!\$)\$[^$]+\$(?!\$)|```.*?```|`[^`]+`", re.DOTALL)
 ONLY_CHINESE = r"[./]*docs/zh/(?:glossary|questions)\.md"  # pages that have no English one
 WORDS = re.compile(r"\\text\{[^{}]*\}")  # in a formula
 COMMENT = re.compile(r"(?m) +# .*$| --zh(?= )")  # in a block of code; and what asks for Chinese
@@ -274,7 +274,7 @@ def kept_of(text):
 
 def plain(text):
     """A text whose formulas and code are one letter, and whose links are their words."""
-    text = KEPT.sub("x", text)
+    text = KEPT.sub("x", text.replace(" <!-- result -->", ""))
     text = re.sub(r"\]\([^)]*\)", "]", re.sub(r"<[^>]+>", "", text))
     return re.sub(r"[*\[\]]", "", text)
 

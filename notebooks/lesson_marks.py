@@ -1,9 +1,11 @@
 """What the marks in the text of a lesson mean: comments, which no page shows.
 
 Two cut out what belongs to one edition alone, from the mark to the next `<!-- end -->`; the copies
-that `aiayn-np lessons` writes are made so. Behind a link, the third says what stands there instead:
+that `aiayn-np lessons` writes are made so. Behind a link, the third says what stands there instead.
+The fourth stands behind the result of the cells above; students get all before it folded:
 
     <!-- repository only --> …     <!-- teachers only --> …     [label](page)<!-- else: words -->
+    At the end all 500 are right. <!-- result -->
 
 Three make the slides, each in a paragraph of its own. A slide is what follows its mark, up to the
 next. The first line is its title, which stands below that of the section; it may be empty. What the

@@ -5,7 +5,6 @@ A notebook is a dict, its JSON, so no package for notebooks is needed.
 """
 
 import copy
-import re
 
 from .exercise import EXERCISES, Exercise
 
@@ -14,12 +13,7 @@ WORDS = {  # begin of a prediction, summary of its answer, heading, begin of a l
     "en": ("**Predict.**", "After you have run it: what it shows", "Exercises", "Exercise"),
     "zh": ("**预测：**", "运行之后再看：它说明了什么", "练习", "练习"),
 }
-NEXT = re.compile(r"picture|drawing|next cell|plot\b|下图|这幅图|下一个单元格|图中|<details>"
-                  r"|Figure 1|图 1|^(?:Now|Then|Take|Look|Check|The experiment)\b"
-                  r"|^(?:现在|然后|下面|再来|实验|\$\$)"
-                  r"|^[^.。]*[?？]|[^.。!！)）*]$")  # also a question, or an unfinished sentence
-ENDS = re.compile(r"[.!)*](?=\s|$)|[。！）]")  # the end of a sentence
-LIVE, CHECK = "docs/live/", 'print("all true")'  # what a text opens; the end of a check
+RESULT, CHECK = " <!-- result -->", 'print("all true")'  # ends a result in a text; ends a check
 
 
 def student_edition(notebook: dict, number: int, language: str = "en") -> dict:
@@ -31,19 +25,15 @@ def student_edition(notebook: dict, number: int, language: str = "en") -> dict:
     number : int, the lesson's number
     language : "en" or "zh", the language of the notebook's text
     """
-    edition, shown, asked = copy.deepcopy(notebook), False, False
+    edition = copy.deepcopy(notebook)
     for cell in edition["cells"]:
         cell["metadata"] = {k: v for k, v in cell["metadata"].items() if k == "jupyter"}
         if cell["cell_type"] == "code":
-            shown = shown or bool(cell["outputs"])
             cell["outputs"], cell["execution_count"] = [], None
             if CHECK in "".join(cell["source"]):
                 cell["metadata"]["jupyter"] = {"source_hidden": True}
         elif cell["cell_type"] == "markdown":
-            source = "".join(cell["source"])
-            if shown or asked:
-                cell["source"] = folded(source, WORDS[language][1], asked)
-            shown, asked = LIVE in source, asks(source, language)
+            cell["source"] = folded("".join(cell["source"]), WORDS[language][1])
     edition["cells"] += links_to(exercises_of(number), *WORDS[language][2:])
     return edition
 
@@ -55,18 +45,12 @@ def links_to(exercises, heading, begins):
     return [dict(cell_type="markdown", id="exercises", metadata={}, source=text)] * bool(links)
 
 
-def folded(source: str, shows: str, asked: bool) -> str:
-    """Fold the first paragraph of a text, which tells the result. Headings, questions, and
-    sentences that lead to the next cell are not folded.
-
-    asked : whether a prediction stands before the text; its full sentences are then folded anyway
-    """
-    first, *rest = source.split("\n\n")
-    if first.startswith(("## ", "> ")) or (NEXT.search(first) and not asked):
-        return source
-    end = max((match.end() for match in ENDS.finditer(first)), default=len(first))
-    said, announced = first[:end], first[end:].strip()
-    return "\n\n".join([FOLD.format(shows, said), *filter(None, [announced]), *rest])
+def folded(source: str, shows: str) -> str:
+    """Fold the beginning of a text up to the mark `<!-- result -->`, which the lesson sets."""
+    result, mark, rest = source.partition(RESULT)
+    paragraph, _, after = rest.partition("\n\n")
+    parts = [FOLD.format(shows, result), paragraph.strip(), after]
+    return "\n\n".join(filter(None, parts)) if mark else source
 
 
 def asks(source: str, language: str = "en") -> bool:

@@ -25,8 +25,10 @@ import slides  # noqa: E402
 from pages import blocks  # noqa: E402
 from predictions import answers_of  # noqa: E402
 
-from aiayn_course.exercises.editions import FOLD, NEXT, WORDS, asks, exercises_of, student_edition  # noqa: E402
+from aiayn_course.exercises import editions  # noqa: E402
+from aiayn_course.exercises.editions import asks, exercises_of, folded, student_edition  # noqa: E402
 
+FOLD, RESULT, WORDS = editions.FOLD, editions.RESULT, editions.WORDS
 EXERCISES = slides.FOLDER / "exercises"
 LESSONS = {path: nbformat.read(path, as_version=4) for path in slides.LESSONS}
 lessons = pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
@@ -72,23 +74,18 @@ def test_no_fold_hides_what_is_said_of_the_next_picture_or_cell(path, language):
     found = re.findall(fold, text, re.DOTALL)
     assert len(found) >= 3
     wrong = re.compile(r"picture|drawing|The figure|next cell|run the cell|Here is|plot\b"
-                       r"|下图|这幅图|下一个单元格|运行一次|图中")
+                       r"|下图|这幅图|下一个单元格|运行一次")
     answers = "".join(answers_in(edition, language))                   # of a picture just drawn
     assert not [text for text in found if wrong.search(text) and text not in answers]
     assert not [text for text in found if not re.search(r"[.。!！)）*]$", text)]   # whole sentences
     assert not [text for text in found if re.match(r"[^.。]*[?？]|[^.。]*\$\$", text)]
 
 
-@lessons
-def test_what_a_cell_showed_is_folded_after_it(path):
-    edition = student_edition(LESSONS[path], int(path.name[:2]))
-    pairs = zip(LESSONS[path].cells, LESSONS[path].cells[1:], edition["cells"][1:])
-    after = [(cell.source, new["source"]) for before, cell, new in pairs
-             if before.get("outputs") and cell.cell_type == "markdown"]
-    said = [new for old, new in after
-            if not old.startswith(("## ", "> ")) and not NEXT.search(old.split("\n\n")[0])]
-    assert len(said) >= 5
-    assert all(new.startswith("<details>") for new in said)
+def test_what_stands_before_the_mark_of_a_result_is_folded_and_nothing_else():
+    fold = FOLD.format("shows", "All are right.")
+    assert folded(f"All are right.{RESULT} Now type.\n\nNext.", "shows") == "\n\n".join(
+        [fold, "Now type.", "Next."])
+    assert folded("All are right.", "shows") == "All are right."
 
 
 def test_every_exercise_is_linked_from_a_lesson():
