@@ -34,7 +34,7 @@ from aiayn_np import (
 )
 from aiayn_np.decoding.generation import GrowingText
 from aiayn_np.module import leaves
-from aiayn_np.text.words import Characters, Windows, read_words, training_part
+from aiayn_np.text.language import Characters, Windows, read_text, training_part
 from aiayn_np.variants.activations import GELU, FeedForward
 from aiayn_np.variants.models import LanguageModel, LlamaLayer
 from aiayn_np.variants.optimizers import AdamW, cosine_rate, matrices
@@ -102,7 +102,7 @@ def trained(model, steps, batch_of, criterion, score, seed):
 
 def on_words(options, seed, steps):
     """Return (a model trained on the text, windows that are held back, its two scores)."""
-    text = read_words(None)
+    text = read_text(None)
     cut, vocabulary = len(training_part(text)), Characters(text)
     training = Windows(vocabulary.encode(text[:cut]), T, ROWS["words"])
     held_out = Windows(vocabulary.encode(text[cut:])[:20_000], T, 64)

@@ -41,8 +41,8 @@ import tempfile
 import numpy as np
 
 from aiayn_course.drawings import figure_1
-from aiayn_np.runs.start import start_words
-from aiayn_np.text.pictures import plot_words_training
+from aiayn_np.runs.start import start_language
+from aiayn_np.text.pictures import plot_language_training
 
 # %% [markdown]
 # In half a minute, a model of random numbers will write something that looks like a manual. It is the lit part of Figure 1: the right half, without a source, but with each norm before its sub-layer (Lesson 7.7) and learned positions.
@@ -71,7 +71,7 @@ work = tempfile.TemporaryDirectory()
 settings = dict(                                                       # Lessons 7 to 10 have the names
     variants={"norm": "pre", "positions": "learned"}, N=2, d_model=64, d_ff=256, h=4, P_drop=0.0,
     max_length=48, steps=600, batch_size=16, warmup_steps=100, rate_scale=2.0, eps_ls=0.0)
-run, _ = start_words(Path(work.name) / "words", seed=1, vocab_size=500, **settings)
+run, _ = start_language(Path(work.name) / "words", seed=1, vocab_size=500, **settings)
 print(f"{run.training.characters:,} characters, {run.task.vocab_size} tokens")
 
 def write(text, steps=80):
@@ -103,7 +103,7 @@ single = pairs.sum(axis=0)                                             # (|V|,)
 guesses = {"all tokens alike": np.log(len(single)),
            "as often as it occurs": -np.log(single / single.sum())[held].mean(),
            "after the last token": -np.log(pairs / pairs.sum(axis=1, keepdims=True))[held[:-1], held[1:]].mean()}
-fig = plot_words_training(run.history)
+fig = plot_language_training(run.history)
 for style, (label, nats) in zip((":", "-.", "--"), guesses.items()):
     a_character = nats * len(held) / run.training.held_characters               # 2.5 characters are a token
     print(f"{label:24} {a_character:.2f} nats a character")

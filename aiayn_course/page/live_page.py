@@ -10,7 +10,7 @@ from aiayn_np.models.config import read_json
 from aiayn_np.module import leaves
 from aiayn_np.multi_head import MultiHeadAttention
 from aiayn_np.runs.run import Run
-from aiayn_np.text.words import Characters, WordsTask
+from aiayn_np.text.language import Characters, LanguageTask
 from aiayn_np.transformer import Transformer
 
 from .cutting import rules_of
@@ -109,7 +109,7 @@ def task_of(run):
                  max_length=task.max_length, **ends)
     if not hasattr(task, "vocabulary"):
         return known
-    if isinstance(task, WordsTask):
+    if isinstance(task, LanguageTask):
         return known | rules_of_words(task.vocabulary)
     try:
         return known | rules_of(task.vocabulary)

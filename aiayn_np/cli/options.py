@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 from ..text.bleu import TOKENIZERS
-from ..text.presets import PAIRS, PRESETS, SYMBOLS, WORDS
+from ..text.presets import LANGUAGE, PAIRS, PRESETS, SYMBOLS
 from ..text.vocabulary import NORMALIZATIONS
 from ..training.tasks import TASKS
 from ..variants.choices import CHOICES
@@ -83,18 +83,18 @@ def add_word_options(parser):
                       help="UTF-8 or .gz; of several --text one text is made (default: the help of"
                       " Python itself)")
     data.add_argument("--max-length", type=int, help=default(
-        "tokens of a window", WORDS["max_length"]))
+        "tokens of a window", LANGUAGE["max_length"]))
     data.add_argument("--vocab-size", type=int, help="learn a vocabulary of at most so many pieces"
                       " (default: the characters of the text)")
-    add_group(parser, "the training", TRAINING, WORDS)
-    add_group(parser, "the model", MODEL, WORDS)
+    add_group(parser, "the training", TRAINING, LANGUAGE)
+    add_group(parser, "the model", MODEL, LANGUAGE)
     like = parser.add_argument_group("other layers")
     like.add_argument("--like", choices=["llama"], help="rotary positions, RMS norms, SwiGLU and"
                       " AdamW with a cosine (default: the layers and the training of the paper)")
     like.add_argument("--h-kv", type=int, help="with --like llama, heads of keys and values, which"
                       " the --h heads share (default: as many)")
     add_variants(parser, [name for name in CHOICES if name != "attention"])
-    return add_rare(parser, WORDS)
+    return add_rare(parser, LANGUAGE)
 
 
 def add_pair_options(parser):
@@ -180,10 +180,10 @@ def new_pair_run(folder, args, given):
 
 def new_word_run(folder, args, given):
     """Return (a new run of a language model, notes on its text)."""
-    from ..runs.start import start_words
+    from ..runs.start import start_language
 
     wrong = ("norm", "positions") if args.like else ("h_kv",)
     if found := [name for name in wrong if name in given]:
         raise UsageError(f"{flag_of(found[0])} is no option with{'' if args.like else 'out'} --like"
                          " llama")
-    return start_words(folder, given.pop("text", None), **described(given))
+    return start_language(folder, given.pop("text", None), **described(given))

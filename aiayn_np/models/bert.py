@@ -13,7 +13,7 @@ from ..module import Cache, Parameter
 from ..variants.layer_options import layer_factory, set_eps
 from ..variants.masked import MaskedLanguageModel
 from .config import Config
-from .loaded import Pretrained
+from .pretrained import Pretrained
 from .tables import SAME, Table, linear, norm
 
 BIAS = "cls.predictions.bias"

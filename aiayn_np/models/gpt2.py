@@ -14,7 +14,7 @@ from ..variants.layer_options import layer_factory, set_eps
 from ..variants.models import LanguageModel
 from ..variants.pre_norm import PreNormEncoderLayer
 from .config import Config
-from .loaded import Pretrained
+from .pretrained import Pretrained
 from .tables import SAME, SIDE_BY_SIDE, Table, linear, norm
 
 LAYER, OURS = "transformer.h.*", "stack.encoder.layers.*"

@@ -13,7 +13,7 @@ from ..variants.layer_options import set_eps
 from ..variants.models import LanguageModel, llama
 from ..variants.rotary import NormedRotaryPositions, RotaryPositions
 from .config import Config, is_number
-from .loaded import Pretrained
+from .pretrained import Pretrained
 from .tables import SAME, Table, linear, norm
 
 FULL = "full_attention"

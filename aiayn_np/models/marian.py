@@ -20,7 +20,7 @@ from ..transformer import Transformer
 from ..variants.embeddings import BiasedProjection, SinusoidsInHalves, UnscaledEmbedding
 from ..variants.layer_options import layer_factory, set_eps
 from .config import Config
-from .loaded import Pretrained
+from .pretrained import Pretrained
 from .tables import ROW, SAME, STACKED, Table, linear, norm, with_start
 from .vocabularies import MarianVocabulary
 from .weights import File

@@ -5,6 +5,7 @@ A model comes from the folder of a run, or from a folder of Hugging Face, as a r
 Public names, by the file that defines them:
 
     loaded              Loaded
-    pipeline            Pipeline, SentencePipeline, SourcePipeline, TextPipeline, WordPipeline
+    pipeline            LanguagePipeline, OwnLanguagePipeline, PairPipeline, Pipeline,
+                        SourcePipeline, SymbolPipeline
     written             Written
 """

@@ -12,15 +12,15 @@ from ..models.filling import MASK, fill
 from ..models.gpt2 import GPT2
 from ..models.llama import LLAMAS, Llama
 from ..models.marian import Marian
-from ..text.task import TextTask
-from ..text.words import WordsTask
+from ..text.language import LanguageTask
+from ..text.task import PairTask
 from ..training.loss import LabelSmoothedCrossEntropy
-from .pipeline import Pipeline, SentencePipeline, TextPipeline
+from .pipeline import LanguagePipeline, PairPipeline, Pipeline
 
 KINDS = (".json", ".safetensors", ".spm")  # endings of the files that a model is read from
 
 
-class RealTask(WordsTask):
+class RealTask(LanguageTask):
     """The task of a real language model."""
 
     def __init__(self, loaded):
@@ -28,7 +28,7 @@ class RealTask(WordsTask):
         self.name, self.max_length, self.vocab_size = loaded.family, loaded.max_len, loaded.V
 
 
-class MarianTask(TextTask):
+class MarianTask(PairTask):
     """The task of a real translator."""
 
     name = "marian"
@@ -38,7 +38,7 @@ class MarianTask(TextTask):
         return self.vocabulary.pieces(ids)
 
 
-class MarianPipeline(SentencePipeline):
+class MarianPipeline(PairPipeline):
     """A real translator."""
 
     def __init__(self, loaded):
@@ -51,19 +51,19 @@ class MarianPipeline(SentencePipeline):
         return self.task.vocabulary.pieces(src[0], "source")
 
 
-def text_pipeline(loaded):
+def language_pipeline(loaded):
     """Return the pipeline of a real language model, such as a GPT-2, a Llama or a Qwen."""
-    return TextPipeline(RealTask(loaded), loaded.model, eos=loaded.eos)
+    return LanguagePipeline(RealTask(loaded), loaded.model, eos=loaded.eos)
 
 
-class BertPipeline(TextPipeline):
+class BertPipeline(LanguagePipeline):
     """A real model that guesses masked tokens."""
 
     uses: tuple[str, ...] = ("fill", "attend", "trace")
 
     def __init__(self, loaded):
         super().__init__(RealTask(loaded), loaded.model)
-        self.loaded, known = loaded, self.task.vocabulary.id(MASK)
+        self.pretrained, known = loaded, self.task.vocabulary.id(MASK)
         self.mask = -1 if known is None else known                     # no right answer
         self.loss = LabelSmoothedCrossEntropy(0.0, pad=self.mask)
 
@@ -82,18 +82,19 @@ class BertPipeline(TextPipeline):
 
     def filled(self, text, top):
         """Return the `top` guesses for each masked word of a text, as `models.filling.fill`."""
-        return fill(self.loaded, text, top)
+        return fill(self.pretrained, text, top)
 
 
 FAMILIES: dict[str, Any] = {  # model_type in config.json -> loader, pipeline of the loaded model
-    "marian": (Marian, MarianPipeline), "gpt2": (GPT2, text_pipeline), "bert": (Bert, BertPipeline),
-} | dict.fromkeys(LLAMAS, (Llama, text_pipeline))
+    "marian": (Marian, MarianPipeline), "gpt2": (GPT2, language_pipeline),
+    "bert": (Bert, BertPipeline),
+} | dict.fromkeys(LLAMAS, (Llama, language_pipeline))
 
 
 class Loaded:
     """A real model with its task, for use but not for training.
 
-    loaded : the Pretrained from the folder
+    pretrained : the Pretrained from the folder
 
     Raises FileNotFoundError, and CheckpointError with the reason if the folder does not fit.
     """
@@ -107,12 +108,12 @@ class Loaded:
             raise CheckpointError(f"{path}: model_type must be one of {', '.join(FAMILIES)}, got"
                                   f" {str(kind)[:60]}")
         loader, pipeline_of = FAMILIES[kind]
-        self.folder, self.loaded = Path(folder), loader(folder)
-        if self.loaded.vocabulary is None:
+        self.folder, self.pretrained = Path(folder), loader(folder)
+        if self.pretrained.vocabulary is None:
             raise CheckpointError(f"{folder} must have the files of its tokenizer, such as"
                                   " tokenizer.json: `save_pretrained` of the tokenizer writes them")
-        self.ready = pipeline_of(self.loaded)
-        self.task, self.model, self.uses = self.ready.task, self.loaded.model, self.ready.uses
+        self.ready = pipeline_of(self.pretrained)
+        self.task, self.model, self.uses = self.ready.task, self.pretrained.model, self.ready.uses
 
     @property
     def files(self) -> list[str]:

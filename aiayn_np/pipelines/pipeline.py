@@ -82,6 +82,23 @@ class SourcePipeline(Pipeline):
         """Return output ids for source ids: greedy if `beam` is 1, else by beam search."""
         return decode(self.model, src, self.task, beam, alpha, max_len)
 
+    def answered(self, src: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Return a batch of one source (1, T); the target is the model's own output."""
+        out = self.decode(src)
+        return src, np.concatenate([[[self.task.bos]], out[:, :-1]], axis=1), out
+
+    def attention(self, src: np.ndarray) -> tuple[list, list, dict, dict]:
+        """Return (source tokens, target tokens, maps, masks) of one source (1, T).
+
+        The target is the model's own output.
+        """
+        _, tgt, _ = self.answered(src)
+        return self.source_tokens(src), self.task.tokens(tgt[0]), *self.maps(src, tgt)
+
+
+class SymbolPipeline(SourcePipeline):
+    """A model of a toy task."""
+
     def lines(self, texts: Sequence[str], *, beam: int = 1, alpha: float = 0.6,
               watch: Callable = iter) -> list[str]:
         """Return the model's output for each text; the output for an empty text is empty."""
@@ -99,22 +116,9 @@ class SourcePipeline(Pipeline):
         """Return the BLEU of the model's output for some lines."""
         return bleu(lines, references)
 
-    def answered(self, src: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Return a batch of one source (1, T); the target is the model's own output."""
-        out = self.decode(src)
-        return src, np.concatenate([[[self.task.bos]], out[:, :-1]], axis=1), out
-
     def example(self, src: np.ndarray) -> tuple:
         """Return a batch of one source (1, T); the target is the right output."""
         return self.task.examples_of([src[0, :-1]])
-
-    def attention(self, src: np.ndarray) -> tuple[list, list, dict, dict]:
-        """Return (source tokens, target tokens, maps, masks) of one source (1, T).
-
-        The target is the model's own output.
-        """
-        _, tgt, _ = self.answered(src)
-        return self.source_tokens(src), self.task.tokens(tgt[0]), *self.maps(src, tgt)
 
     def pictures(self, src: np.ndarray) -> Iterator[tuple[str, Any]]:
         """Yield a picture of every layer and head for each kind of attention."""
@@ -128,7 +132,7 @@ class SourcePipeline(Pipeline):
                 yield kind, plot_attention_grid(chosen, queries, keys, masks=masks, title=title)
 
 
-class SentencePipeline(SourcePipeline):
+class PairPipeline(SourcePipeline):
     """A translator of sentences, with a vocabulary."""
 
     def lines(self, texts: Sequence[str], **options: Any) -> list[str]:
@@ -168,7 +172,7 @@ class SentencePipeline(SourcePipeline):
         yield "cross", plot_translation(weights, written, source, allowed=allowed, title=title)
 
 
-class TextPipeline(Pipeline):
+class LanguagePipeline(Pipeline):
     """A language model, which goes on with a text.
 
     eos : the id that ends a text; None if no id does
@@ -213,7 +217,7 @@ class TextPipeline(Pipeline):
         return f"perplexity {value:.2f} for each of {count:,} tokens"
 
 
-class WordPipeline(TextPipeline):
+class OwnLanguagePipeline(LanguagePipeline):
     """Our own language model. It may write more tokens than it has positions."""
 
     def written(self, ids: np.ndarray, *, steps: int, **options: Any) -> Iterator[int]:

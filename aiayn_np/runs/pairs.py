@@ -8,13 +8,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..pipelines.pipeline import SentencePipeline
+from ..pipelines.pipeline import PairPipeline
 from ..text.batches import Batches
 from ..text.bleu import TOKENIZERS, Score
 from ..text.corpus import Corpus
-from ..text.measures import TextProgress, loss_on
-from ..text.pictures import plot_text_training
-from ..text.task import TextTask, encoded, longest
+from ..text.measures import PairProgress, loss_on
+from ..text.pictures import plot_pair_training
+from ..text.task import PairTask, encoded, longest
 from ..text.vocabulary import Vocabulary
 from ..training.loop import Step
 from .training import VOCABULARY, Training
@@ -63,17 +63,17 @@ class PairTraining(Training):
         train=Training.shape["train"] | {
             "epochs": float, "tokens": int, "max_length": int, "bleu_every": int,
             "average_every": int, "tokenize?": set(TOKENIZERS)})
-    record = TextProgress
-    pipeline = SentencePipeline
-    plot = staticmethod(plot_text_training)
+    record = PairProgress
+    pipeline = PairPipeline
+    plot = staticmethod(plot_pair_training)
     files = (VOCABULARY,)
     batches: Any = None  # the pairs for training, in batches; `prepare` makes them
     held_out: Any = None  # validation pairs as ids; `prepare` makes them
     validation: Any = None  # the same pairs as lines
 
-    def make_task(self, folder: Path) -> TextTask:
+    def make_task(self, folder: Path) -> PairTask:
         """Make the task with the folder's vocabulary."""
-        return TextTask(self.vocabulary(folder), self.options["max_length"],
+        return PairTask(self.vocabulary(folder), self.options["max_length"],
                         self.options.get("tokenize", "13a"))           # not in an earlier config
 
     def prepare(self, data: tuple | None = None) -> list[str]:
@@ -102,10 +102,10 @@ class PairTraining(Training):
         """Return the batch (src, tgt_in, tgt_out) of a step."""
         return self.batches.batch(step)
 
-    def record_of(self, s: Step) -> TextProgress:
+    def record_of(self, s: Step) -> PairProgress:
         """Return the record of a step."""
         tokens = sum(int(np.count_nonzero(ids != self.task.pad)) for ids in s.batch[:2])
-        return TextProgress(s.step, float(s.scores), tokens, s.rate, s.seconds)
+        return PairProgress(s.step, float(s.scores), tokens, s.rate, s.seconds)
 
     def announcement(self, folder: Path) -> Iterator[str]:
         """Yield lines about the pairs and the model, and one if the training needs much memory."""
@@ -118,7 +118,7 @@ class PairTraining(Training):
                f" side, {real:,} tokens, {1 - real / padded:.1%} of positions are padding")
         yield from super().announcement(folder)
 
-    def validate(self, progress: TextProgress) -> None:
+    def validate(self, progress: PairProgress) -> None:
         """Write validation losses into a record, and in some epochs also BLEU."""
         average = self.averaged()
         batches = self.validation_batches, self.ranks

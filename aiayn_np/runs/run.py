@@ -14,13 +14,13 @@ from ..training.tasks import TASKS
 from .checkpoint import fitting, load_checkpoint, read_header, save_checkpoint
 from .estimates import check_fits
 from .history import check_steps, columns_of, csv_of, records_in, records_of
+from .language import LanguageTraining
 from .pairs import PairTraining
 from .symbols import SymbolTraining
 from .training import VOCABULARY, Training, check_options
-from .words import WordTraining
 
 TRAININGS: dict[str, type[Training]] = dict.fromkeys(TASKS, SymbolTraining) | {
-    kind.name: kind for kind in (PairTraining, WordTraining)}
+    kind.name: kind for kind in (PairTraining, LanguageTraining)}
 
 
 class Run:

@@ -12,17 +12,17 @@ from typing import Any
 
 from ..text.bleu import check_tokenizer
 from ..text.corpus import Corpus
+from ..text.language import Characters, Pieces, read_text
 from ..text.pairs import digest_of
-from ..text.presets import PAIRS, PRESETS, SYMBOLS, WORDS
+from ..text.presets import LANGUAGE, PAIRS, PRESETS, SYMBOLS
 from ..text.vocabulary import Vocabulary
-from ..text.words import Characters, Pieces, read_words
 from ..training.loop import AVERAGED
 from ..variants.choices import CHOICES
 from .estimates import check_fits
+from .language import LanguageTraining
 from .pairs import PairTraining, data_of, steps_of
 from .run import Run
 from .training import SIZES, check_options
-from .words import WordTraining
 
 LAST_PART = 14  # states for the average lie in the last 1/14 of the training, as in Sec. 6.1
 POSITIONS = 256  # of a translator, at least; a text may be longer than the lines of the training
@@ -42,7 +42,7 @@ def start_symbols(folder: str | Path, task: str, **options: Any) -> tuple[Run, l
     return run, run.training.prepare()
 
 
-def start_words(folder: str | Path, files: list | None = None, *, vocab_size: int | None = None,
+def start_language(folder: str | Path, files: list | None = None, *, vocab_size: int | None = None,
                 like: str | None = None, h_kv: int | None = None,
                 **options: Any) -> tuple[Run, list[str]]:
     """Make the run of a language model that is ready to train; return (run, notes on its text).
@@ -51,14 +51,14 @@ def start_words(folder: str | Path, files: list | None = None, *, vocab_size: in
     vocab_size : learn so many pieces at most; None takes the characters
     like : "llama" for a model like Llama and its training, with `h_kv` heads of keys and values
     """
-    config = config_of(WordTraining.name, WORDS, **options)
+    config = config_of(LanguageTraining.name, LANGUAGE, **options)
     o, model = config["train"], config["model"]
     check_options(dict(vocab_size=1 if vocab_size is None else vocab_size))
     check_fits(config, vocab_size or 1, o["max_length"])
     model["max_len"] = o.pop("max_length")
     if like is not None:
         config["like"], model["h_kv"] = like, model["h"] if h_kv is None else h_kv
-    text = read_words(files)
+    text = read_text(files)
     if (different := len({*text} - {*" \t\n"})) < 2:
         raise ValueError("a text must hold at least two different characters besides blanks, got"
                          f" {different} in {' and '.join(map(str, files or ['the help']))}")

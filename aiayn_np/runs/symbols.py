@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..pipelines.pipeline import SourcePipeline
+from ..pipelines.pipeline import SymbolPipeline
 from ..plotting.figures import plot_loss
 from ..training import loop
 from ..training.tasks import TASKS, Task
@@ -25,7 +25,7 @@ class SymbolTraining(Training):
         task_options=dict(symbols=int, max_length=int),
         train=Training.shape["train"] | dict(steps=int, batch_size=int))
     record = loop.Progress
-    pipeline = SourcePipeline
+    pipeline = SymbolPipeline
     measure = staticmethod(loop.token_scores)
     record_of = staticmethod(loop.progress_of)
     validate_every = 25

@@ -10,11 +10,11 @@ Public names, by the file that defines them:
     columns       flush_left, width
     corpus        Corpus
     extra         extra, install_command
-    measures      TextProgress, WordsProgress, loss_on
+    language      Characters, LanguageTask, Pieces, Windows, read_text, training_part
+    measures      LanguageProgress, PairProgress, loss_on
     pairs         decoded, digest_of, read_lines, split
-    pictures      plot_text_training, plot_translation, plot_words_training
-    task          TextTask, encoded, longest
+    pictures      plot_language_training, plot_pair_training, plot_translation
+    task          PairTask, encoded, longest
     translation   cut, decode, similar, translate
     vocabulary    Vocabulary, whole_text
-    words         Characters, Pieces, Windows, WordsTask, read_words, training_part
 """

@@ -6,11 +6,11 @@ from typing import Any
 from ..training.loss import LabelSmoothedCrossEntropy
 from ..training.ranks import ALONE, Alone
 from .batches import Batches
-from .words import Windows
+from .language import Windows
 
 
 @dataclass
-class TextProgress:
+class PairProgress:
     """The record of a step.
 
     loss : without smoothing, in nats per target token, so that exp(loss) is the perplexity
@@ -46,7 +46,7 @@ class TextProgress:
 
 
 @dataclass
-class WordsProgress:
+class LanguageProgress:
     """The record of a step of a language model.
 
     loss : in nats per token            tokens : number of tokens in the batch

@@ -11,10 +11,10 @@ if TYPE_CHECKING:
     from ..plotting.figures import Figure
 
 
-def plot_text_training(history: Iterable) -> "Figure":
+def plot_pair_training(history: Iterable) -> "Figure":
     """Draw loss, validation loss and BLEU against the steps.
 
-    history : TextProgress records, at least one
+    history : PairProgress records, at least one
     """
     history = list(history)
     if not history:
@@ -36,8 +36,8 @@ def plot_text_training(history: Iterable) -> "Figure":
     return fig
 
 
-def plot_words_training(history: Iterable) -> "Figure":
-    """Draw the loss of a language model against the steps; history : WordsProgress records."""
+def plot_language_training(history: Iterable) -> "Figure":
+    """Draw the loss of a language model against the steps; history : LanguageProgress records."""
     history = list(history)
     fig = new_figure(8, 3.2)
     left, right = fig.subplots(1, 2)                                   # two units, so two axes

@@ -5,7 +5,7 @@ from typing import Any
 SYMBOLS: dict[str, Any] = dict(  # for a training on symbols
     steps=4000, batch_size=64, symbols=10, max_length=10, N=2, d_model=64, d_ff=256, h=4,
     P_drop=0.0, eps_ls=0.1, warmup_steps=100, rate_scale=0.2, accumulate=1)
-WORDS: dict[str, Any] = dict(  # for a training on a text
+LANGUAGE: dict[str, Any] = dict(  # for a training on a text
     steps=2000, batch_size=16, max_length=64, N=2, d_model=128, d_ff=512, h=4, P_drop=0.0,
     eps_ls=0.0, warmup_steps=200, rate_scale=0.5, accumulate=1)
 PAIRS: dict[str, Any] = dict(  # for a training on sentence pairs; a preset has the other options

@@ -8,7 +8,7 @@ import numpy as np
 from .vocabulary import BOS, EOS, PAD, Vocabulary
 
 
-class TextTask:
+class PairTask:
     """A task from lines of text to lines of text.
 
     vocabulary : Vocabulary, or an object with the same methods and special ids

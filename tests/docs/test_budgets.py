@@ -46,7 +46,7 @@ def test_the_scripts_of_the_page_and_the_tests_keep_theirs():
 
 
 def test_a_room_over_its_budget_and_a_room_without_one_are_found(tmp_path):
-    for name, n in (("layer.py", 3), ("text/words.py", 4), ("new/more.py", 1)):
+    for name, n in (("layer.py", 3), ("text/language.py", 4), ("new/more.py", 1)):
         (tmp_path / "package" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "package" / name).write_text("x = 1\n" * n)
     found = rooms_of("package", tmp_path)

@@ -23,7 +23,7 @@ from aiayn_np.files import replacing
 from aiayn_np.runs.history import columns_of, csv_of, records_in, records_of
 from aiayn_np.runs.open import open_run
 from aiayn_np.structure import structure
-from aiayn_np.text.measures import TextProgress
+from aiayn_np.text.measures import PairProgress
 from aiayn_np.training import loop
 from aiayn_np.training.loop import Progress
 from aiayn_np.training.ranks import ALONE
@@ -397,16 +397,16 @@ def test_no_variant_is_too_large_for_its_own_file(option, tmp_path, no_pictures)
 def test_a_history_comes_back_as_it_was(tmp_path):
     """What is counted stays a whole number: a resumed run has the file of one that is not."""
     path, history = tmp_path / "history.csv", [
-        TextProgress(1, 0.1, 123, 1e-4, 0.5), TextProgress(2, 1 / 3, 45, 2e-4, 1.5, 0.1, 0.2, 9.9)]
-    written = csv_of(history, TextProgress)
+        PairProgress(1, 0.1, 123, 1e-4, 0.5), PairProgress(2, 1 / 3, 45, 2e-4, 1.5, 0.1, 0.2, 9.9)]
+    written = csv_of(history, PairProgress)
     path.write_bytes(written)
-    for again in (records_of(columns_of(history, TextProgress), TextProgress),
-                  records_in(path, TextProgress, 2)):
+    for again in (records_of(columns_of(history, PairProgress), PairProgress),
+                  records_in(path, PairProgress, 2)):
         assert again == history
-        assert csv_of(again, TextProgress) == written
+        assert csv_of(again, PairProgress) == written
     path.write_bytes(written.replace(b"123", b"inf"))
     with pytest.raises(CheckpointError, match=r"history\.csv is not readable"):
-        records_in(path, TextProgress, 2)
+        records_in(path, PairProgress, 2)
 
 
 @pytest.mark.parametrize("change", [
@@ -417,10 +417,10 @@ def test_a_history_comes_back_as_it_was(tmp_path):
     lambda columns: columns.update(loss=columns["loss"][None]),
 ])
 def test_columns_that_are_no_history_are_refused(change):
-    columns = columns_of([TextProgress(n, 0.5, 9, 1e-4, 0.5) for n in (1, 2)], TextProgress)
+    columns = columns_of([PairProgress(n, 0.5, 9, 1e-4, 0.5) for n in (1, 2)], PairProgress)
     change(columns)
     with pytest.raises(ValueError, match="its history must have columns of finite numbers"):
-        records_of(columns, TextProgress)
+        records_of(columns, PairProgress)
 
 
 @pytest.mark.slow

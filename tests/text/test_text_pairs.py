@@ -6,8 +6,8 @@ import pytest
 from sentences import sentences, write
 
 from aiayn_np.text.corpus import Corpus
+from aiayn_np.text.language import read_text
 from aiayn_np.text.pairs import hold_out, read_lines, read_table, read_two_files
-from aiayn_np.text.words import read_words
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def test_a_carriage_return_ends_the_lines_of_a_file_without_line_feeds(two_files
     files = two_files("eins\rfünf\r\rzwei\r".encode(), b"one\rfive\r\rtwo")
     assert read_lines(files[0]) == ["eins", "fünf", "", "zwei"]
     assert read_two_files(*files) == ([("eins", "one"), ("fünf", "five"), ("zwei", "two")], 1)
-    assert read_words(files) == "eins\nfünf\n\nzwei\none\nfive\n\ntwo\n"
+    assert read_text(files) == "eins\nfünf\n\nzwei\none\nfive\n\ntwo\n"
     with pytest.raises(ValueError, match="line 2: text must be UTF-8"):
         read_lines(two_files("eins\rfünf\r".encode("latin-1"), b"")[0])
 

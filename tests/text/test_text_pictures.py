@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from aiayn_np.text.measures import TextProgress
-from aiayn_np.text.pictures import plot_text_training, plot_translation
+from aiayn_np.text.measures import PairProgress
+from aiayn_np.text.pictures import plot_pair_training, plot_translation
 
 
 def test_a_translation_shows_every_head_and_their_mean(rng):
@@ -38,9 +38,9 @@ def test_heads_stand_in_full_rows(h, shape, rng):
 
 
 def test_a_training_shows_each_number_at_its_step():
-    history = [TextProgress(1, 5.0, 10, 1e-3, 0.1), TextProgress(2, 4.0, 10, 1e-3, 0.2, 3.5, 3.4),
-               TextProgress(3, 3.0, 10, 1e-3, 0.3, 2.5, 2.4, 11.0)]
-    top, bottom = plot_text_training(history).axes
+    history = [PairProgress(1, 5.0, 10, 1e-3, 0.1), PairProgress(2, 4.0, 10, 1e-3, 0.2, 3.5, 3.4),
+               PairProgress(3, 3.0, 10, 1e-3, 0.3, 2.5, 2.4, 11.0)]
+    top, bottom = plot_pair_training(history).axes
     lines = {line.get_label(): line.get_xydata().tolist() for line in (*top.lines, *bottom.lines)}
     assert lines == {
         "training batch": [[1, 5], [2, 4], [3, 3]],
@@ -49,4 +49,4 @@ def test_a_training_shows_each_number_at_its_step():
         "last states averaged, greedy": [[3, 11]],
     }
     with pytest.raises(ValueError, match="at least one record"):
-        plot_text_training([])
+        plot_pair_training([])

@@ -12,7 +12,7 @@ from aiayn_np.cli.progress import Reporter
 from aiayn_np.runs.pairs import PairTraining
 from aiayn_np.runs.training import check_options
 from aiayn_np.text.batches import Batches
-from aiayn_np.text.measures import TextProgress, loss_on
+from aiayn_np.text.measures import PairProgress, loss_on
 from aiayn_np.text.vocabulary import EOS
 
 
@@ -111,13 +111,13 @@ def test_what_is_told_is_the_mean_since_it_was_told_last(monkeypatch, capsys):
     lines = []
     for step in range(11, 16):
         now[0] += 6
-        reporter.report(TextProgress(step, step / 10, 3000, 1e-3, now[0]))
+        reporter.report(PairProgress(step, step / 10, 3000, 1e-3, now[0]))
         lines.append(capsys.readouterr().err)
     assert [bool(line) for line in lines] == [False, False, True, False, False]
     assert lines[2] == ("step 13 of 100: loss 1.200, perplexity 3.3, 0.167 steps/s,"
                         " 9 min left\n")
     now[0] += 1
-    reporter.report(TextProgress(16, 1.6, 3000, 1e-3, now[0], 2.5, 2.25, 30.125))
+    reporter.report(PairProgress(16, 1.6, 3000, 1e-3, now[0], 2.5, 2.25, 30.125))
     line = capsys.readouterr().err
     assert line.startswith("step 16 of 100: loss 1.500, perplexity 4.5, 0.231 steps/s,")
     assert line.endswith("; validation loss 2.500, averaged 2.250, BLEU 30.12\n")

@@ -8,7 +8,7 @@ from sentences import sentences
 
 from aiayn_np import CheckpointError
 from aiayn_np.text.extra import extra, install_command
-from aiayn_np.text.task import TextTask, encoded
+from aiayn_np.text.task import PairTask, encoded
 from aiayn_np.text.vocabulary import BOS, EOS, PAD, UNK, Vocabulary
 
 LINES = [line for pair in sentences(100) for line in pair]
@@ -67,7 +67,7 @@ def test_more_characters_than_pieces_are_refused():
 
 
 def test_labels_are_pieces_with_a_mark_where_a_word_begins(vocabulary):
-    task = TextTask(vocabulary, 20)
+    task = PairTask(vocabulary, 20)
     src = task.source("zwei one")
     labels = task.tokens([BOS, *src[0], PAD])
     assert labels[0] == "<bos>"

@@ -34,7 +34,7 @@ def test_the_tables_are_those_of_the_program(monkeypatch):
     kept = (measure_since_2017.NEW, "h_kv = h / 4", "h_kv = 1")
     monkeypatch.setattr(measure_since_2017, "SETTINGS", {
         name: setting for name, setting in measure_since_2017.SETTINGS.items() if name in kept})
-    monkeypatch.setattr(measure_since_2017, "read_words", lambda _: "a bc\nd" * 4000)
+    monkeypatch.setattr(measure_since_2017, "read_text", lambda _: "a bc\nd" * 4000)
     lines = list(measure_since_2017.tables(measure_since_2017.measured(1, 2, None)))
     assert {line for line in lines if line.startswith("| part")} <= set(PAGE.splitlines())
     assert lines[-3].endswith(": 768 bytes are kept for a token")

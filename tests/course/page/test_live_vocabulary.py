@@ -15,7 +15,7 @@ from aiayn_course.data.number_words import number_words, small_number_words
 from aiayn_course.page.cutting import rules_of
 from aiayn_course.page.live import PAGE, live_page
 from aiayn_np import Transformer
-from aiayn_np.text.task import TextTask
+from aiayn_np.text.task import PairTask
 from aiayn_np.text.vocabulary import BOS, EOS, PAD, UNK, Vocabulary
 
 spm = pytest.importorskip("sentencepiece")
@@ -83,7 +83,7 @@ def vocabulary_of(lines, size, **options):
 
 
 def rules(vocabulary):
-    task = TextTask(vocabulary, 20)
+    task = PairTask(vocabulary, 20)
     known = dict(tokens=task.tokens(range(task.vocab_size)), bos=BOS, max_length=20)
     return known | rules_of(vocabulary)
 

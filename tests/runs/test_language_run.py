@@ -15,11 +15,11 @@ from aiayn_np import Softmax
 from aiayn_np.cli.options import given_options
 from aiayn_np.cli.parser import parsed
 from aiayn_np.decoding.generation import GrowingText, perplexity, start_generation
-from aiayn_np.runs import words
+from aiayn_np.runs import language
+from aiayn_np.runs.language import LanguageTraining
 from aiayn_np.runs.open import open_run
 from aiayn_np.runs.run import Run
-from aiayn_np.runs.words import WordTraining
-from aiayn_np.text.words import Characters, Pieces, Windows, read_words
+from aiayn_np.text.language import Characters, Pieces, Windows, read_text
 from aiayn_np.training.optimizer import warmup_rate
 from aiayn_np.variants.models import LlamaLayer
 from aiayn_np.variants.optimizers import AdamW
@@ -36,7 +36,7 @@ def plain(monkeypatch):
 
 def without_pictures_and_with_short_samples(patch):
     patch.setattr(Run, "draw", lambda self: [])
-    patch.setattr(words, "SAMPLE", 5)
+    patch.setattr(language, "SAMPLE", 5)
 
 
 def trained(folder, *options, n=300, text=None):
@@ -74,7 +74,7 @@ def test_a_run_learns_sentences_that_it_has_not_seen(tmp_path, capsys):
     alone = -sum(p * math.log(p) for p in letters)         # knowing how often each comes
     assert nats < 0.6 * alone
     run = open_run(folder)
-    assert isinstance(run.training, WordTraining)
+    assert isinstance(run.training, LanguageTraining)
     capsys.readouterr()
     assert main(["generate", str(folder), "the ", "--steps", "60", "--temperature", "0"]) == 0
     out = capsys.readouterr().out
@@ -88,7 +88,7 @@ def test_metrics_are_those_of_the_held_back_text(folder):
     metrics = json.loads((folder / "metrics.json").read_text())
     run = open_run(folder)
     run.training.prepare()
-    text = read_words(run.config["files"])
+    text = read_text(run.config["files"])
     assert metrics["characters"] == len(text)
     assert metrics["held_back"] == len(text) // 10 == len(run.task.text(run.training.held_out.ids))
     assert run.task.text([*run.training.batches.ids, *run.training.held_out.ids]) == text
@@ -111,11 +111,11 @@ def test_the_progress_has_a_sample_at_every_validation(tmp_path, capsys):
 def test_a_sample_goes_on_after_the_first_line_that_is_held_back(folder, monkeypatch):
     run = open_run(folder)
     run.training.prepare()
-    text = read_words(run.config["files"])
+    text = read_text(run.config["files"])
     line = text[len(text) - len(text) // 10 :].partition("\n")[0] + "\n"
     assert run.task.text(run.training.beginning) == line
     seen = []
-    monkeypatch.setattr("aiayn_np.pipelines.pipeline.WordPipeline.written",
+    monkeypatch.setattr("aiayn_np.pipelines.pipeline.OwnLanguagePipeline.written",
                         lambda self, ids, **_: seen.append(ids) or iter(ids))
     assert run.training.sample(3) == line
     assert seen == [run.training.beginning]
@@ -123,7 +123,7 @@ def test_a_sample_goes_on_after_the_first_line_that_is_held_back(folder, monkeyp
 
 def test_a_resumed_run_is_the_same_to_the_bit(folder, options, tmp_path, capsys):
     """The run is stopped by a loss that is not finite, which its generator brings about."""
-    seen, record_of = [], WordTraining.record_of
+    seen, record_of = [], LanguageTraining.record_of
 
     def stopped(run, s):
         seen.append(s.step)
@@ -135,7 +135,7 @@ def test_a_resumed_run_is_the_same_to_the_bit(folder, options, tmp_path, capsys)
     argv = ["train", "words", "--text", str(text), *SMALL, *options,
             "--out", str(tmp_path / "run")]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(WordTraining, "record_of", stopped)
+        patch.setattr(LanguageTraining, "record_of", stopped)
         assert main(argv) == 1
     assert seen == [*range(1, 24)]
     assert open_run(tmp_path / "run").optimizer.t == 20
@@ -268,7 +268,7 @@ def test_characters_are_ids_and_back():
     "I like 🍎, not 🌶️. 👩‍🚀 flies!\n" * 20,
     "<s> <unk> </s>\n" * 20,
     "one two one two " * 40 + "\tonly here: Ω",
-    read_words(None),
+    read_text(None),
 ], ids=["blanks", "Chinese", "emoji", "marks", "held back", "help"])
 def test_pieces_give_every_text_back(text):
     pieces = Pieces.train(text, 200)

@@ -13,7 +13,7 @@ from .vocabulary import SPACE, Vocabulary
 HELD_BACK = 10  # the last one of so many parts is for validation
 
 
-def read_words(files: Sequence[str | Path] | None) -> str:
+def read_text(files: Sequence[str | Path] | None) -> str:
     """Return the texts of files, one after another; None takes Python's own help texts.
 
     Raises OSError, and ValueError that names the file and line that is not UTF-8.
@@ -110,7 +110,7 @@ def check_known(text, characters):
                          f" {unknown[0]!r} at {text.index(unknown[0]) + 1}{others}")
 
 
-class WordsTask:
+class LanguageTask:
     """The task of continuing a text; it has no source, and no id is padding.
 
     vocabulary : turns text into ids and back      max_length : tokens of a window

@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..pipelines.pipeline import WordPipeline
-from ..text.measures import WordsProgress, loss_on
+from ..pipelines.pipeline import OwnLanguagePipeline
+from ..text.language import Characters, LanguageTask, Pieces, Windows, read_text, training_part
+from ..text.measures import LanguageProgress, loss_on
 from ..text.pairs import digest_of
-from ..text.pictures import plot_words_training
-from ..text.words import Characters, Pieces, Windows, WordsTask, read_words, training_part
+from ..text.pictures import plot_language_training
 from ..training.loop import Step
 from ..training.optimizer import Adam
 from ..variants.models import LanguageModel, llama
@@ -52,7 +52,7 @@ def cosine(training: Training) -> Callable[[int], float]:
 RECIPES = {"paper": (paper_model, Adam, warmup), "llama": (llama_model, decaying, cosine)}
 
 
-class WordTraining(Training):
+class LanguageTraining(Training):
     """The training of a language model, by default a model of the paper's layers.
 
     config : as in Training, and "files" (paths of the text; None for Python's help), "digest" (of
@@ -66,22 +66,22 @@ class WordTraining(Training):
         "like?": set(RECIPES), "model": Training.shape["model"] | {"h_kv?": int},
         "train": Training.shape["train"] | dict(steps=int, batch_size=int, average_every=int,
                                                 validate_every=int)}
-    record = WordsProgress
-    pipeline = WordPipeline
-    plot = staticmethod(plot_words_training)
+    record = LanguageProgress
+    pipeline = OwnLanguagePipeline
+    plot = staticmethod(plot_language_training)
     batches: Any = None  # Windows of the text for training; `prepare` makes them
     held_out: Any = None  # Windows of the held-back text; `prepare` makes them
     some: Any = None  # some of these windows, for the validations
     beginning: Any = None  # the first line of the held-back text, as ids
     characters = held_characters = 0  # of the whole text, and of the held-back text
 
-    def make_task(self, folder: Path) -> WordsTask:
+    def make_task(self, folder: Path) -> LanguageTask:
         """Make the task with the characters of the config, or with the folder's vocabulary."""
         longest = self.config["model"]["max_len"]
         if "vocabulary" not in self.config:
-            return WordsTask(Characters(self.config.get("characters", "")), longest)
+            return LanguageTask(Characters(self.config.get("characters", "")), longest)
         self.files = (VOCABULARY,)
-        return WordsTask(Pieces(self.vocabulary(folder)), longest)
+        return LanguageTask(Pieces(self.vocabulary(folder)), longest)
 
     @property
     def recipe(self) -> tuple:
@@ -91,7 +91,7 @@ class WordTraining(Training):
     def prepare(self, text: str | None = None) -> list[str]:
         """Make windows of `text`, or of the files; return notes on the text."""
         o, files = self.options, self.config["files"]
-        text = read_words(files) if text is None else text
+        text = read_text(files) if text is None else text
         if digest_of(text.encode()) != self.config["digest"]:
             where = " and ".join(files) if files else f"Python {platform.python_version()}"
             raise ValueError(f"the text must be the one that the run began with, got another in"
@@ -113,9 +113,9 @@ class WordTraining(Training):
         """Return the batch (ids, targets) of a step; steps must come in their order."""
         return self.batches.draw(self.rng)
 
-    def record_of(self, s: Step) -> WordsProgress:
+    def record_of(self, s: Step) -> LanguageProgress:
         """Return the record of a step."""
-        return WordsProgress(s.step, float(s.scores), s.batch[-1].size, s.rate, s.seconds)
+        return LanguageProgress(s.step, float(s.scores), s.batch[-1].size, s.rate, s.seconds)
 
     def announcement(self, folder: Path) -> Iterator[str]:
         """Yield lines about the text and the model, and one if the training needs much memory."""
@@ -134,7 +134,7 @@ class WordTraining(Training):
         tokens_per_character = len(windows.ids) / self.held_characters
         return loss_on(self.averaged(), windows, self.ranks) * tokens_per_character
 
-    def validate(self, progress: WordsProgress) -> None:
+    def validate(self, progress: LanguageProgress) -> None:
         """Write the loss on held-back text, and a sample by the model, into a record."""
         progress.validation = self.nats_per_character(self.some)
         if not math.isfinite(progress.validation):
