@@ -1,6 +1,6 @@
 """The command `check`: it checks the gradients of a whole model."""
 
-from .common import show
+from .common import printable
 
 LEGEND = """analytic  what backward gives, along one random direction for each tensor
 numeric   the same number, measured by forward alone
@@ -31,5 +31,5 @@ def check_command(args):
     src, tgt_in, tgt_out = task.batch(3, rng)
     whole = ModelLoss(model, LabelSmoothedCrossEntropy(0.1, task.pad))
     report = check_gradients(whole, src, tgt_in, targets=tgt_out, rng=rng, seed=args.seed)
-    show(f"{LEGEND}\n{report}")
+    print(printable(f"{LEGEND}\n{report}"))
     return 0 if report else 1

@@ -5,15 +5,13 @@ import difflib
 import itertools
 import re
 import shlex
-import shutil
 import sys
-import textwrap
 from argparse import ArgumentParser
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-NARROWEST = 20  # columns; on a narrower terminal, lines are folded for this width
+from ..plotting.fonts import in_utf_8
 
 
 class UsageError(Exception):
@@ -46,7 +44,8 @@ def printable(text: object) -> str:
 
     Line feeds and tabs stay.
     """
-    return re.sub("[^\n\t -~\xa0-\U0010ffff]", lambda one: repr(one[0])[1:-1], str(text))
+    return re.sub("[^\n\t -~\xa0-\U0010ffff]", lambda one: repr(one[0])[1:-1],
+                  in_utf_8(str(text)))
 
 
 def command_line(*words: object) -> str:
@@ -55,58 +54,17 @@ def command_line(*words: object) -> str:
                       else str(word) for word in words)
 
 
-def terminal_width() -> int | None:
-    """Return the columns of the terminal on stdout, or None if stdout is no terminal."""
-    seen = sys.stdout is not None and sys.stdout.isatty()
-    return max(shutil.get_terminal_size().columns, NARROWEST) if seen else None
+def lines_of_stdin():
+    """Yield each line of standard input, a sequence, as soon as it arrives.
 
-
-def folded(line: str, width: int) -> list[str]:
-    """Break a long line of help. An example can still be copied: its comment moves below it."""
-    if len(line) <= width:
-        return [line]
-    if not line.startswith("  aiayn-np "):
-        hang = " " * len(re.findall(r"^ *(?:\S+  +)?", line)[0])
-        return textwrap.wrap(re.sub(r",(?=\S)", ", ", line), width, subsequent_indent=hang,
-                             break_on_hyphens=False)
-    command, _, comment = line.partition("  # ")
-    whole = re.sub(r'"[^"]*"', lambda quoted: quoted[0].replace(" ", "\0"), command.strip())
-    parts = textwrap.wrap(whole, width - 4, subsequent_indent="  ", break_long_words=False,
-                          break_on_hyphens=False)
-    lines = " \\\n".join(parts).replace("\0", " ").split("\n")
-    remarks = [f"  # {remark}" for remark in textwrap.wrap(comment, width - 6)]
-    return [f"  {part}" for part in lines + remarks]
-
-
-def show(text: object) -> None:
-    """Print a text with tables; on a narrow terminal, each row of a table becomes a paragraph."""
-    from ..plotting.tracing import paragraph
-
-    lines, head = printable(text).splitlines(), None
-    widest = max(map(len, lines))
-    columns = terminal_width() or widest
-    for line in lines:
-        cells = re.split("  +", line.strip())
-        if widest <= columns or len(cells) < 3:                        # it is no row of a table
-            print(*folded(line, columns), sep="\n")
-        elif head is None:
-            head = cells
-        else:
-            print(paragraph(head, cells, columns))
-
-
-def lines_of_stdin(what):
-    """Yield each line of standard input as soon as it arrives.
-
-    The input is UTF-8 in every locale; a ValueError names the first line that is not UTF-8. `what`
-    is the name of a line, for the prompt.
+    The input is UTF-8 in every locale; a ValueError names the first line that is not UTF-8.
     """
     from ..text.pairs import decoded, split
 
     if sys.stdin is None:
         raise UsageError("standard input must be open where no sequence is given, got it closed")
     if sys.stdin.isatty():
-        note(f"one {what} per line, Ctrl-D ends")
+        note("one sequence per line, Ctrl-D ends")
     first = split(sys.stdin.buffer.readline())                         # all, without a line feed
     for number, line in enumerate(itertools.chain(first, sys.stdin.buffer), 1):
         yield decoded(line, "standard input", number)

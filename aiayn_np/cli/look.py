@@ -1,6 +1,7 @@
 """The commands that look at a trained model: `decode`, `attend` and `trace`."""
 
 import functools
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 from ..checks import check_number, check_sizes
 from ..decoding.beam import MOST_ALPHA
 from ..text.pairs import read_lines
-from .common import UsageError, add_run, lines_of_stdin, note, opened, printable, show
+from .common import UsageError, add_run, lines_of_stdin, note, opened, printable
 from .progress import shown
 from .writing import add_out, check_folder, make_writable, or_elsewhere
 
@@ -74,7 +75,7 @@ def parts(args, pipeline, references):
     A typed sequence must fit the model. A translator cuts a longer line of --file or stdin.
     """
     if not (args.symbol or args.file):
-        for number, line in enumerate(lines_of_stdin("sequence"), 1):
+        for number, line in enumerate(lines_of_stdin(), 1):
             yield [fitting(pipeline, line, "standard input", number)]
         return
     whole = read_lines(args.file) if args.file else sequences(args.symbol)
@@ -121,7 +122,7 @@ def attend_command(args):
     with or_elsewhere("--out", args.out is None):
         make_writable(folder)
     name = f"{pipeline.task.name} {pipeline.task.text(src[0])}"
-    prefix = re.sub(r"\W+", "_", name)[:60].strip("_") + "_"
+    prefix = os.fsdecode(re.sub(r"\W+", "_", name)[:60].strip("_").encode()) + "_"
     for path in pipeline.draw_attention(src, folder, prefix):
         print(printable(path))
     return 0
@@ -133,5 +134,5 @@ def trace_command(args):
 
     pipeline = opened(args.run, "trace").pipeline()
     src, tgt_in, tgt_out = pipeline.example(source_of(pipeline, one_sequence(args.symbol)))
-    show(trace(pipeline.model, src, tgt_in, tgt_out, loss=pipeline.loss))
+    print(printable(trace(pipeline.model, src, tgt_in, tgt_out, loss=pipeline.loss)))
     return 0

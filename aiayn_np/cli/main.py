@@ -30,13 +30,8 @@ def main(argv: list[str] | None = None, parsed: Callable = parsed) -> int:
     use_utf_8()
     command_style()
     with warnings.catch_warnings():
-        warnings.showwarning = as_note
+        warnings.showwarning = lambda message, *_: note(f"note: {message}")
         return run(argv, parsed)
-
-
-def as_note(message, *_):
-    """Write a warning of the library as one line."""
-    note(f"note: {message}")
 
 
 def run(argv, parsed):

@@ -44,8 +44,8 @@ FILES = ("pairs", "source", "target", "validation_pairs", "validation_source", "
 LATER = ("steps", "epochs", "accumulate")  # may be given again with --resume
 
 
-def add_train_options(parser: argparse.ArgumentParser) -> None:
-    """Add a parser for each task, with the options of the task."""
+def add_train_options(parser: argparse.ArgumentParser) -> dict:
+    """Add a parser for each task, with its options; return {task: parser}."""
     tasks = parser.add_subparsers(dest="task", required=True, metavar="TASK", title="tasks")
     for name, (what, add, start) in {
             **{task: (f"a toy task: {kind.__doc__}", add_symbol_options, new_symbol_run)
@@ -62,7 +62,8 @@ def add_train_options(parser: argparse.ArgumentParser) -> None:
         add_out(one, "--out", f"folder of the run (default: runs/{name}, or runs/{name}-2 where"
                 " that is taken, and so on)")
         one.add_argument("--resume", action="store_true", help="go on with the run in --out")
-        one.set_defaults(command=parser.get_default("command"), start=start, tasks=tasks.choices)
+        one.set_defaults(command=parser.get_default("command"), start=start)
+    return tasks.choices
 
 
 def add_symbol_options(parser):

@@ -8,8 +8,9 @@ from itertools import chain
 
 from .. import __version__
 from ..checks import one_line
+from ..plotting.fonts import in_utf_8
 from . import check, exchange, generate, look, options, train, why
-from .common import NARROWEST, folded, nearest, printable
+from .common import nearest, printable
 
 START = """first steps:
   aiayn-np train copy                    # it learns to copy, into runs/copy
@@ -70,50 +71,32 @@ COMMANDS: tuple = (  # group, its commands: name, function, its options, what it
   aiayn-np export runs/text folder --to marian"""),
     )),
 )
-ALIKE = {"--epochs": "--steps", "--tokens": "--batch-size", "--pairs": "--text"}  # of two tasks
-ALIKE |= {other: flag for flag, other in ALIKE.items()}
-
-
-class Shape(argparse.RawDescriptionHelpFormatter):
-    """The form of a help page: a line that is too long for the terminal goes on in the next."""
-
-    def format_help(self):
-        lines, width = super().format_help().splitlines(), max(self._width, NARROWEST)
-        return "".join(f"{part}\n" for line in lines for part in folded(line, width))
 
 
 class Parser(argparse.ArgumentParser):
     """A parser that knows no abbreviations, and writes one line about a wrong command line."""
 
     def __init__(self, **options):
-        shape = functools.partial(Shape, max_help_position=26)
+        shape = functools.partial(argparse.RawDescriptionHelpFormatter, max_help_position=26)
         super().__init__(allow_abbrev=False, formatter_class=shape, **options)
+        self.register("type", None, in_utf_8)                          # of texts, not of paths
 
     def error(self, message):
         """End the program with exit code 2; the message has the name that was probably meant."""
-        self.exit(2, printable(f"{self.prog}: error: {one_line(message)}{self.meant(message)}"
-                               f" (see {self.prog} --help)\n"))
-
-    def meant(self, message):
-        """Return the nearest known word to a wrong one, as the end of a message; or ""."""
         words, known = [], []
         if choice := re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message):
             words, known = [choice[1]], re.findall(r"[\w-]+", choice[2])
         elif message.startswith("unrecognized arguments"):
             words, known = message.split()[2:], list(self._option_string_actions)
-            for word in words:
-                if ALIKE.get(word) in known:
-                    return f"; here it is {ALIKE[word]}"
-                if of := [task for task, one in (self.get_default("tasks") or {}).items()
-                          if word in one._option_string_actions]:
-                    return f"; it is an option of train {', '.join(of)}"
-        return next(filter(None, (nearest(word, known) for word in words)), "")
+        meant = next(filter(None, (nearest(word, known) for word in words)), "")
+        self.exit(2, printable(f"{self.prog}: error: {one_line(message)}{meant}"
+                               f" (see {self.prog} --help)\n"))
 
 
 def parser(more: tuple = (), steps: str = "") -> tuple:
     """Return (the parser of the whole command line, {name: the parser of a command}).
 
-    The parser of `train` has a parser for each task, with a name such as "train copy".
+    `train` has a parser for each task, with a name such as "train copy".
 
     more, steps : commands of another package in the form of COMMANDS, and its first steps
     """
@@ -124,19 +107,13 @@ def parser(more: tuple = (), steps: str = "") -> tuple:
     main.add_argument("--version", action="version", version=f"aiayn-np {__version__}")
     commands = main.add_subparsers(required=True, metavar="COMMAND", help=argparse.SUPPRESS,
                                    prog="aiayn-np")
+    parsers: dict = {}
     for name, function, add_options, what, examples in chain.from_iterable(g for _, g in groups):
         one = commands.add_parser(name, description=what, epilog=f"examples:{examples}\n")
         one.set_defaults(command=function, writes=False)
-        add_options(one)
-    tasks = {f"{name} {task}": one for name, whole in commands.choices.items()
-             for task, one in below(whole).items()}
-    return main, commands.choices | tasks
-
-
-def below(parser):
-    """Return {name: parser} of the parsers below a parser, such as the tasks of `train`."""
-    found = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
-    return found[0].choices if found else {}
+        tasks = add_options(one) or {}
+        parsers |= {f"{name} {task}": each for task, each in tasks.items()} or {name: one}
+    return main, parsers
 
 
 def listing(groups):
@@ -154,10 +131,9 @@ def parsed(argv: list[str] | None = None, more: tuple = (),
     more, steps : as in `parser`
     """
     words = (sys.argv[1:] if argv is None else argv) or ["--help"]
-    main, commands = parser(more, steps)
-    for n in range(min(2, len(words)), 0, -1):                         # `train copy` before `train`
-        one = commands.get(" ".join(words[:n]))
-        if one and not below(one):
-            known = argparse.Namespace(task=words[1]) if n == 2 else None
-            return one.parse_intermixed_args(words[n:], known)
+    main, parsers = parser(more, steps)
+    if one := parsers.get(words[0]):
+        return one.parse_intermixed_args(words[1:])
+    if one := parsers.get(" ".join(words[:2])):
+        return one.parse_intermixed_args(words[2:], argparse.Namespace(task=words[1]))
     return main.parse_args(words)

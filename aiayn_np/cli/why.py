@@ -4,8 +4,8 @@ import textwrap
 
 import numpy as np
 
-from ..files import NO_ROOM, reason_of
-from .common import UsageError, nearest, note, opened, printable, show, terminal_width
+from ..text.columns import flush_left, width
+from .common import UsageError, nearest, note, opened, printable
 from .look import add_sequence, one_sequence, source_of
 from .writing import add_out, check_file
 
@@ -30,61 +30,44 @@ def add_why_options(parser):
 def why_command(args):
     """Print the shares of each written word, and the losses by replacing; draw the shares."""
     from ..pipelines.written import Written
+    from ..plotting.figures import save_figure
 
     run = opened(args.run, "why")
-    pipeline = run.pipeline()
+    pipeline, path = run.pipeline(), args.out or args.run / "why.png"
     src = source_of(pipeline, one_sequence(args.symbol))
-    if args.out is not None:
-        check_file("--out", args.out, ".png", force=args.force,
-                   inputs=[args.run / name for name in run.files])
+    check_file("--out", path, ".png", force=args.force, own=args.out is None,
+               inputs=[args.run / name for name in run.files])
     written = Written(pipeline, src)
-    words = written.words
-    if args.word is not None and not 1 <= args.word <= len(words):
-        raise UsageError(f"--word must be 1 to {len(words)} for what is written here, got"
-                         f" {args.word}")
+    count = len(written.words)
+    if args.word is not None and not 1 <= args.word <= count:
+        raise UsageError(f"--word must be 1 to {count} for what is written here, got {args.word}")
     against = None if args.against is None else id_of(pipeline.task, args.against)
-    chosen = range(len(words))[:MOST] if args.word is None else [args.word - 1]
-    show(f"{LEGEND}\n")
-    found = {n: told(written, n, against, args.against) for n in chosen}
-    if args.word is None and len(words) > MOST:
-        note(f"note: of {len(words)} words the first {MOST} are told; --word tells another one")
-    save(written.figure(found), args)
+    print(LEGEND)
+    made_of = {}
+    for n in range(min(count, MOST)) if args.word is None else [args.word - 1]:
+        made_of[n], lost = written.made_of(n, against)
+        print(printable(answer(written, n, made_of[n], lost, args.against)))
+    if args.word is None and count > MOST:
+        note(f"note: of {count} words the first {MOST} are told; --word tells another one")
+    save_figure(written.figure(made_of), path, dpi=120)
+    print(printable(path))
     return 0
 
 
-def told(written, n, against, other):
-    """Print the shares in word n against another word, given by id and name; return the shares."""
-    made_of, lost = written.made_of(n, against)
+def answer(written, n, made_of, lost, against):
+    """Return a sentence and a table on the shares in word n, compared with the word `against`."""
     spoke = [(f"{word!r} in the source", share)
              for word, share in zip(written.source, made_of.source)]
     spoke += [(f"{word!r}, written before", share)                     # bos stands before word 1
               for word, share in zip(written.target[1:], made_of.target[1:])]
-    for line in (f"{n + 1}. {sentence(written.words[n], spoke)}",
-                 f"   Its logit is {made_of.value:.2f} above {other or 'the mean of all words'}:"):
-        print(textwrap.fill(line, min(80, terminal_width() or 80), subsequent_indent="   "))
+    lines = [f"{n + 1}. {sentence(written.words[n], spoke)}",
+             f"   Its logit is {made_of.value:.2f} above {against or 'the mean of all words'}:"]
     of_source = zip(written.source, made_of.source, lost.source, lost.source_held)
     of_target = zip(written.target, made_of.target, lost.target, lost.target_held)
-    show(table([*((f"source {i}", *row) for i, row in enumerate(of_source, 1)),
-                *((f"written {i}", *row) for i, row in enumerate(of_target))], made_of.biases))
-    return made_of
-
-
-def save(fig, args):
-    """Write the picture, and print its path; if the run's folder is protected, write a note.
-
-    The table is printed by then, and is the greater part of the answer.
-    """
-    from ..plotting.figures import save_figure
-
-    path = args.out or args.run / "why.png"
-    try:
-        check_file("--out", path, ".png", force=args.force, own=args.out is None)
-        save_figure(fig, path, dpi=120)
-        print(printable(path))
-    except OSError as error:
-        if args.out is not None or error.errno in NO_ROOM:
-            raise
-        note(f"note: no picture was written: {reason_of(error)}")
+    rows = [*((f"source {i}", *row) for i, row in enumerate(of_source, 1)),
+            *((f"written {i}", *row) for i, row in enumerate(of_target))]
+    return "\n".join([*(textwrap.fill(line, 80, subsequent_indent="   ") for line in lines),
+                      table(rows, made_of.biases)])
 
 
 def table(rows, biases):
@@ -92,8 +75,6 @@ def table(rows, biases):
 
     rows : (place, word, share, loss of log p, loss with the weights held)
     """
-    from ..text.columns import flush_left, width
-
     columns = max(width(word) for word in ("word", *(word for _, word, *_ in rows)))
     lines = [f"   {'word':<{columns}}  {'place':<10}   share  replaced    held"]
     for place, word, share, lost, held in sorted(rows, key=lambda row: -abs(row[2])):

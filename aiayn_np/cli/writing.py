@@ -42,20 +42,18 @@ def check_file(flag: str, path: Path, *endings: str, force: bool = False, own: b
 
     Raises UsageError, or OSError if nothing can be written there.
     """
-    if path.is_dir() and not own:
-        raise UsageError(f"{flag} must be a file, got the folder {path}")
     for read in inputs:
-        if same_file(path, read):
+        if os.path.realpath(path) == os.path.realpath(read):
             raise UsageError(f"{flag} must be another file than {read}, which is read, got {path}")
     if path.suffix.lower() not in endings and not force:
         raise UsageError(f"{flag} must be a {' or '.join(endings)}, got {path}; --force writes it"
                          " in any case")
-    if os.path.lexists(path) and not (own or force):
-        raise UsageError(f"{flag} must be a new file, got {path}, which is there already; --force"
-                         " replaces it")
     with or_elsewhere(flag, own):
         check_replaceable(path)
         make_writable(path.parent)
+    if os.path.lexists(path) and not (own or force):
+        raise UsageError(f"{flag} must be a new file, got {path}, which is there already; --force"
+                         " replaces it")
 
 
 @contextlib.contextmanager
@@ -67,12 +65,6 @@ def or_elsewhere(flag: str, own: bool) -> Iterator[None]:
         if own:
             error.strerror = f"{error.strerror}; {flag} writes elsewhere"
         raise
-
-
-def same_file(one, other):
-    """Tell whether two paths lead to one file, existing or not."""
-    return os.path.realpath(one) == os.path.realpath(other) or (
-        os.path.exists(one) and os.path.exists(other) and os.path.samefile(one, other))
 
 
 def check_folder(folder: Path, *known: str, force: bool = False) -> None:

@@ -1,6 +1,7 @@
 """The bytes of a picture, with fonts for labels in any script."""
 
 import io
+import re
 import unicodedata
 import warnings
 
@@ -35,7 +36,10 @@ def png_of(fig, dpi, **colours):
 
 
 def with_fall_backs(fig):
-    """Return the picture; its texts use the fonts of FALL_BACKS after their own font."""
+    """Return the picture; its texts use the fonts of FALL_BACKS after their own font.
+
+    No font can draw half a character; a box with a question mark stands for it.
+    """
     from matplotlib.font_manager import fontManager
     from matplotlib.text import Text
 
@@ -43,8 +47,19 @@ def with_fall_backs(fig):
     families = [family for family in FALL_BACKS if family in installed]
     for text in fig.findobj(Text):
         if not text.get_text().isascii():
+            text.set_text(re.sub("[\ud800-\udfff]", "\ufffd", in_utf_8(text.get_text())))
             text.set_fontfamily(list(dict.fromkeys([*text.get_fontfamily(), *families])))
     return fig
+
+
+def in_utf_8(text: str) -> str:
+    """Return a text with UTF-8 for the bytes that Python could not decode in this locale.
+
+    In the locale C, Python reads every byte of a command line or of a file's name beyond ASCII as
+    half a character. Bytes that are not UTF-8 stay halves.
+    """
+    return re.sub("[\udc80-\udcff]+", lambda halves: halves[0].encode(
+        "ascii", "surrogateescape").decode("utf-8", "surrogateescape"), text)
 
 
 def few_colours(png):

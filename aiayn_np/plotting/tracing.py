@@ -6,7 +6,6 @@ the copy and note shapes and norms. The layers need no code for it.
 
 import copy
 import difflib
-import textwrap
 from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Any
@@ -85,15 +84,6 @@ class Trace:
 
     def __repr__(self):
         return self.table()
-
-
-def paragraph(headings: list[str], cells: list[str], width: int) -> str:
-    """Return a row of a table as lines: its first cell, then the other cells with headings."""
-    rest = "; ".join(f"{heading} {cell}" for heading, cell in zip(headings[1:], cells[1:]))
-    path = cells[0] if len(cells[0]) <= width else textwrap.fill(
-        cells[0].replace(".", ". "), width, subsequent_indent="    ").replace(". ", ".")
-    return "\n".join([path, *textwrap.wrap(rest, width, initial_indent="  ",
-                                           subsequent_indent="  ")])
 
 
 def trace(model: Any, src: np.ndarray, tgt: np.ndarray, targets: np.ndarray, *,

@@ -4,7 +4,6 @@ import csv
 import io
 import json
 import os
-import re
 import shlex
 import signal
 import subprocess
@@ -217,24 +216,6 @@ def test_trace_tells_what_every_component_does_with_the_right_answer(folder, cap
     want = trace(run.trained(), run.task.source("3 1 2"), tgt_in, tgt_out)
     assert main(["trace", str(folder), "3 1 2"]) == 0
     assert capsys.readouterr().out == f"{want}\n"
-
-
-@pytest.mark.parametrize("command", ["trace RUN 1 2 3", "why RUN 1 2 3 --word 1 --force", "check"])
-def test_in_a_narrow_terminal_each_row_of_a_table_is_a_paragraph(
-    command, folder, capsys, monkeypatch, no_pictures
-):
-    argv = command.replace("RUN", str(folder)).split()
-    monkeypatch.setenv("COLUMNS", "40")
-    assert main(argv) == 0                                             # into a pipe
-    table = capsys.readouterr().out.splitlines()
-    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    assert main(argv) == 0
-    out = capsys.readouterr().out.replace(f"{folder}/why.png\n", "")
-    assert max(map(len, table)) > 40 >= max(map(len, out.splitlines()))
-    paths = {cells[0] for line in table if len(cells := re.split("  +", line.strip())) > 2}
-    assert len(paths - {*out.replace(".\n    ", ".").splitlines()}) == 1   # the headings
-    monkeypatch.setenv("COLUMNS", "1")
-    assert main(argv) == 0
 
 
 def test_check_proves_a_whole_model(capsys):

@@ -7,7 +7,7 @@ import shlex
 import pytest
 
 from aiayn_course.cli.main import COMMANDS as COURSE
-from aiayn_course.cli.main import main, parsed, parser
+from aiayn_course.cli.main import parsed, parser
 from aiayn_np.cli.parser import COMMANDS as PAPER
 
 COMMANDS = [command for _, commands in PAPER + COURSE for command in commands]
@@ -61,23 +61,6 @@ def test_the_help_of_all_names_every_command(capsys):
     assert "aiayn-np train copy" in text
 
 
-@pytest.mark.parametrize("name", ["", *NAMES, "train copy", "train text", "train words"])
-def test_in_a_narrow_terminal_text_and_examples_go_on_in_the_next_line(name, capsys, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "120")
-    wide = help_of(name.split(), capsys)
-    monkeypatch.setenv("COLUMNS", "40")
-    narrow = help_of(name.split(), capsys)
-    assert not [line for line in narrow.splitlines() if len(line) > 40]
-    before = narrow.split("examples:" if name else "first steps:")[0]
-    assert "\\" not in before
-    assert ",  " not in before
-    command = re.compile(r"(?m)^  aiayn-np [^#\\\n]*(?:\\\n[^#\\\n]*)*")
-    shell = [[shlex.split(found.replace("\\\n", "")) for found in command.findall(text)]
-             for text in (wide, narrow)]
-    assert shell[0] == shell[1]
-    assert shell[0] or name.startswith("train ")                       # a task has no examples
-
-
 def test_every_task_of_train_lists_its_own_options_alone(capsys):
     """What the help of a task lists is what it takes, and nothing of another task."""
     others = {"copy": ["--epochs", "--tokens", "--vocab-size", "--preset", "--text", "--like"],
@@ -89,16 +72,6 @@ def test_every_task_of_train_lists_its_own_options_alone(capsys):
         for flag in flags:
             assert flag not in known
             assert not re.search(rf"^  {flag}\b", text, re.M)
-
-
-@pytest.mark.parametrize(("task", "flag", "here"), [
-    ("copy", "--epochs", "--steps"), ("words", "--tokens", "--batch-size"),
-    ("text", "--batch-size", "--tokens"), ("text", "--text", "--pairs"),
-])
-def test_an_option_of_another_task_is_told_with_the_one_to_take(task, flag, here, capsys):
-    with pytest.raises(SystemExit):
-        main(["train", task, flag, "5"])
-    assert f"unrecognized arguments: {flag} 5; here it is {here} " in capsys.readouterr().err
 
 
 def test_options_that_are_rarely_needed_come_last(capsys):
@@ -142,21 +115,9 @@ def test_no_command_at_all_shows_the_help(capsys):
     assert "first steps:" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_no_command_takes_an_abbreviation(name, capsys):
-    for flag in parser()[1][name]._option_string_actions:
-        if len(flag) > 4:
-            with pytest.raises(SystemExit):
-                parsed([name, flag[:-1]])
-
-
-@pytest.mark.parametrize(("task", "flag", "of"), [
-    ("copy", "--text", "words"), ("copy", "--vocab-size", "text, words"),
-    ("text", "--symbols", "copy, reverse, sort"), ("text", "--like", "words"),
-    ("sort", "--pairs", "text"), ("words", "--attention", "copy, reverse, sort, text")])
-def test_an_option_of_other_tasks_is_told_with_the_tasks_that_have_it(task, flag, of, capsys):
-    with pytest.raises(SystemExit):
-        main(["train", task, flag, "5"])
-    err = capsys.readouterr().err
-    assert f"unrecognized arguments: {flag} 5; it is an option of train {of} (see" in err
-    assert err.count("\n") == 1
+def test_no_command_takes_an_abbreviation(capsys):
+    for name, one in parser()[1].items():
+        for flag in one._option_string_actions:
+            if len(flag) > 4:
+                with pytest.raises(SystemExit):
+                    parsed([*name.split(), flag[:-1]])

@@ -14,7 +14,9 @@ import pytest
 from same_run import TINY
 from sentences import options
 
-from aiayn_course.cli.main import main
+from aiayn_course.cli.main import main, parsed
+from aiayn_np import Progress, plot_loss
+from aiayn_np.plotting.fonts import png_of
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="pipes, limits and locales are POSIX")
 
@@ -126,11 +128,12 @@ def command(*argv, **how):
     return subprocess.Popen([sys.executable, "-m", "aiayn_course", *argv], env=environment, **how)
 
 
+C = {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("environment", [
-    {"PYTHONIOENCODING": "ascii"},
-    {"LC_ALL": "POSIX", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"},
-    {"PYTHONIOENCODING": "utf-16"}], ids=str)
+@pytest.mark.parametrize("environment", [{"PYTHONIOENCODING": "ascii"}, C,
+                                         {"PYTHONIOENCODING": "utf-16"}], ids=str)
 def test_results_are_utf_8_whatever_the_locale(run, tmp_path, environment):
     environment = {"LC_ALL": "C", "PYTHONIOENCODING": ""} | environment
     out = tmp_path / "é漢.html"
@@ -139,6 +142,38 @@ def test_results_are_utf_8_whatever_the_locale(run, tmp_path, environment):
     printed, err = child.communicate()
     assert child.returncode == 0, err
     assert printed.decode("utf-8").strip().endswith("é漢.html")
+    assert "é漢" in out.read_text(encoding="utf-8")
+
+
+def test_a_text_of_the_command_line_is_utf_8_in_every_locale(tmp_path):
+    """In the locale C, Python reads each byte beyond ASCII as half a character."""
+    options = parsed(["decode", "r\udcc3\udca9", "f\udcc3\udcbcnf", "漢", "\udcfc"])
+    assert options.symbol == ["fünf", "漢", "\udcfc"]
+    assert str(options.run) == "r\udcc3\udca9"                         # a path stays as it is
+
+
+@pytest.mark.slow
+def test_the_names_of_pictures_are_utf_8_in_the_locale_c(no_pictures, tmp_path):
+    out = str(tmp_path / "ü")
+    assert main([*options(tmp_path), "--epochs", "1", "--out", out]) == 0
+    for argv in (["attend", out, "fünf", "--out", tmp_path / "é"],
+                 ["why", out, "fünf", "--word", "1", "--out", tmp_path / "漢.png"]):
+        child = command(*map(str, argv), env=C)
+        printed, err = child.communicate()
+        assert child.returncode == 0, err.decode()
+        assert os.path.exists(printed.decode().splitlines()[-1])
+    assert os.listdir(tmp_path / "é") == ["text_fünf_attention_cross.png"]
+    child = command("decode", "漢", env=C)
+    assert "error: 漢: No such folder" in child.communicate()[1].decode()
+
+
+@pytest.mark.filterwarnings("ignore:no font has")
+@pytest.mark.parametrize("title", ["é漢", os.fsencode("é漢").decode("ascii", "surrogateescape"),
+                                   "\ud800 \udcff"], ids=ascii)
+def test_a_title_of_halves_of_characters_is_drawn(title):
+    fig = plot_loss([Progress(1, 1.0, 0.5, 0.1, 1.0)], title=title)
+    assert png_of(fig, 20).startswith(b"\x89PNG")
+    assert fig.axes[0].get_title() == ("\ufffd \ufffd" if " " in title else "é漢")
 
 
 def test_errors_are_utf_8_too(monkeypatch):
