@@ -58,7 +58,6 @@ from .plotting.figures import (
     plot_attention,
     plot_attention_grid,
     plot_loss,
-    plot_positional_encoding,
 )
 
 # Apple's BLAS, and some builds of OpenBLAS, raise these flags for correct products. The filter is
@@ -76,7 +75,7 @@ __all__ = [
     "assert_causal", "assert_heads_equal_loop", "assert_padding_invariant",
     "assert_permutation_equivariant", "attention_maps", "attention_masks", "beam_search",
     "causal", "check_gradients", "exact_match", "greedy_decode", "load_checkpoint",
-    "not_padding", "plot_attention", "plot_attention_grid", "plot_loss",
-    "plot_positional_encoding", "save_checkpoint", "trace", "train", "warmup_rate",
+    "not_padding", "plot_attention", "plot_attention_grid", "plot_loss", "save_checkpoint",
+    "trace", "train", "warmup_rate",
 ]
 __version__ = "0.1.0"

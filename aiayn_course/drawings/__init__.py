@@ -1,9 +1,8 @@
 """Twelve drawings of the Transformer: the boxes, the matrices, the gradients, in one style.
 
-    python -m aiayn_course.drawings figures/drawings
+    python -m aiayn_course.drawings figures/drawings           # writes all, as SVG and as PNG
 
-This command writes all of them, as SVG and as PNG. In a notebook, a call such as
-`figure_1("attention")` shows one. The layers of aiayn_np compute all shapes and numbers.
+In a notebook, `figure_1("attention")` shows one. The layers compute all shapes and numbers.
 
 Public names, by the file that defines them:
 
@@ -17,7 +16,7 @@ Public names, by the file that defines them:
 from pathlib import Path
 
 from aiayn_np.files import replacing
-from aiayn_np.plotting.figures import DPI, load_matplotlib
+from aiayn_np.plotting.figures import DPI
 
 from .attention import attention_gradients, attention_shapes, figure_2
 from .example import ASKING, SENTENCE, example
@@ -36,13 +35,14 @@ DRAWINGS = {drawing.__name__: drawing for drawing in (
 
 def save_drawings(folder):
     """Write every drawing into a folder as SVG and as PNG; return the paths."""
-    folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
+    from matplotlib import rc_context
+
+    Path(folder).mkdir(parents=True, exist_ok=True)
     paths = []
     for name, drawing in DRAWINGS.items():
         figure = drawing()
         for kind, metadata in (("svg", {"Date": None}), ("png", {"Software": None})):
-            paths.append(folder / f"{name}.{kind}")
-            with load_matplotlib().rc_context({"svg.hashsalt": name}), replacing(paths[-1]) as file:
+            paths.append(Path(folder) / f"{name}.{kind}")
+            with rc_context({"svg.hashsalt": name}), replacing(paths[-1]) as file:
                 figure.savefig(file, format=kind, dpi=DPI, metadata=metadata, facecolor="white")
     return paths

@@ -1,4 +1,4 @@
-"""Pictures: attention maps, positional encodings, training curves.
+"""Pictures: attention maps, training curves, numbers with signs.
 
 Every function returns a matplotlib Figure for a notebook to show, and prints nothing. Attention
 weights are always drawn on a fixed scale of 0 to 1. A masked cell is hatched: it differs from a
@@ -11,7 +11,6 @@ import os
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -38,8 +37,6 @@ MARKERS = ["o", "s", "^", "D", "v", "P", "X"]
 STYLE: Any = {"font.size": 12.0, "axes.titlesize": 12, "axes.labelsize": 12, "legend.fontsize": 11,
               "figure.titlesize": 13, "axes.spines.top": False, "axes.spines.right": False}
 
-is_command = False  # whether a command draws, see command_style
-
 
 def new_figure(width: float, height: float, *, layout: str | None = 'constrained') -> "Figure":
     """Return an empty picture; width and height are in inches."""
@@ -54,32 +51,19 @@ def save_figure(fig: "Figure", path: str | Path, *, dpi: int) -> None:
 
 
 def command_style() -> None:
-    """Make all later pictures ignore MPLBACKEND and matplotlibrc, as a command must.
+    """Make all later pictures ignore the user's MPLBACKEND and matplotlibrc, as a command must.
 
     A command writes files, which needs the backend Agg. A notebook passes its own backend to the
     commands that it starts, and matplotlib would fail if that backend is not installed. A
     matplotlibrc may ask for another font, or for a missing LaTeX. In a notebook nothing changes.
     """
-    global is_command
-    is_command = "IPython" not in sys.modules
-
-
-def load_matplotlib() -> ModuleType:
-    """Import matplotlib and return it; a command gets matplotlib's own defaults."""
-    first = is_command and "matplotlib" not in sys.modules
-    if first:
-        os.environ["MPLBACKEND"] = "agg"
-    import matplotlib
-
-    if first:
-        matplotlib.rcdefaults()
-    return matplotlib
+    if "IPython" not in sys.modules:
+        os.environ |= {"MPLBACKEND": "agg", "MATPLOTLIBRC": os.devnull}
 
 
 @functools.cache
 def picture_class():
     """Return a class of Figure that every notebook can show, with any backend of matplotlib."""
-    load_matplotlib()
     from matplotlib.figure import Figure
 
     class Picture(Figure):
@@ -256,23 +240,6 @@ def label_axes(axes, query_tokens, key_tokens):
     for ax in axes[:, 0]:
         ax.set_yticks(range(len(query_tokens)), query_tokens, **style)
         ax.set_ylabel("query (asks)", fontsize=SMALL)
-
-
-def plot_positional_encoding(table: ArrayLike, *, title: str | None = None) -> "Figure":
-    """Draw a table of positional encodings, (T, d_model), from -1 to 1."""
-    table = np.asarray(table)
-    if table.ndim != 2:
-        raise ValueError(f"table must have shape (T, d_model), got {table.shape}")
-    fig = new_figure(7, 4)
-    ax = fig.subplots()
-    limit = max(1, np.abs(table).max())
-    image = ax.imshow(table, cmap=SIGNED_CMAP, vmin=-limit, vmax=limit, aspect="auto",
-                      interpolation="nearest")
-    ax.set_xlabel("dimension of the encoding")
-    ax.set_ylabel("position")
-    ax.set_title(title or "Positional encoding: each row is added to the token at that position")
-    fig.colorbar(image, ax=ax).set_label("value added")
-    return fig
 
 
 def plot_signed(matrix: ArrayLike, row_tokens: Sequence[str], column_tokens: Sequence[str], *,

@@ -433,9 +433,9 @@ def test_a_backend_that_is_not_installed_ends_no_command(backend, folder, tmp_pa
 def test_outside_of_the_commands_the_backend_is_the_users(before, tmp_path):
     """In a notebook too, where a cell may call a command."""
     (tmp_path / "IPython.py").write_text("")
-    code = f"{before}\nfrom aiayn_np.plotting.figures import load_matplotlib\n"
+    code = f"{before}\nimport matplotlib\n"
     run = subprocess.run(
-        [sys.executable, "-c", f"{code}print(load_matplotlib().rcParams['backend'])"], text=True,
+        [sys.executable, "-c", f"{code}print(matplotlib.rcParams['backend'])"], text=True,
         env=os.environ | {"MPLBACKEND": "svg", "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"},
         capture_output=True)
     assert run.stderr == ""

@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from aiayn_np import Progress, SinusoidalPositionalEncoding
+from aiayn_np import Progress
 from aiayn_np.plotting.figures import (
     CARD,
     plot_attention,
     plot_attention_grid,
     plot_loss,
-    plot_positional_encoding,
     plot_signed,
 )
 
@@ -113,15 +112,6 @@ def test_a_grid_has_a_row_for_each_layer(rng):
     assert titles == [f"layer {i}, head {j}" for i in (1, 2) for j in (1, 2)]
 
 
-def test_positional_encoding_is_drawn_around_zero():
-    table = SinusoidalPositionalEncoding(7, 50).table(20)
-    fig = plot_positional_encoding(table)
-    assert drawn(fig)
-    image = maps_of(fig)[0].images[0]
-    assert image.get_clim() == (-1, 1)
-    assert image.get_array().shape == (20, 7)
-
-
 def test_training_curves_show_what_was_measured():
     history = [Progress(i, 1 / i, i / 9, 0.1, i, 0.5 if i % 4 == 0 else None) for i in range(1, 9)]
     fig = plot_loss(history, title="T")
@@ -140,7 +130,6 @@ def test_training_curves_show_what_was_measured():
         (lambda: plot_attention(np.ones(3), "abc", "abc"), r"shape \(h, 3, 3\)"),
         (lambda: plot_attention_grid({}, [], []), "at least one attention map"),
         (lambda: plot_loss([]), "at least one record"),
-        (lambda: plot_positional_encoding(np.ones(3)), r"shape \(T, d_model\)"),
     ],
 )
 def test_bad_input_is_refused(draw, message):
