@@ -2,10 +2,8 @@
 
 import math
 
-import numpy as np
-
 from .checks import check_array, check_gradient, check_ids, check_rng, check_sizes
-from .module import Cache, Module, Parameter
+from .module import Cache, Module, Parameter, Rng
 from .reductions import add_at
 
 
@@ -19,7 +17,7 @@ class Embedding(Module):
     formula = "y = sqrt(d_model) * E[ids]"
     position_wise = True
 
-    def __init__(self, vocab_size: int, d_model: int, *, rng: np.random.Generator | None):
+    def __init__(self, vocab_size: int, d_model: int, *, rng: Rng):
         check_sizes(vocab_size=vocab_size, d_model=d_model)
         check_rng(rng, or_none=True)
         self.vocab_size, self.d_model = vocab_size, d_model

@@ -4,7 +4,7 @@ import numpy as np
 
 from .checks import check_array, check_gradient, check_sizes
 from .linear import Linear
-from .module import Cache, Module
+from .module import Cache, Module, Rng
 
 
 class ReLU(Module):
@@ -34,7 +34,7 @@ class PositionwiseFeedForward(Module):
     formula = "FFN(x) = max(0, x W_1 + b_1) W_2 + b_2"
     position_wise = True
 
-    def __init__(self, d_model: int, d_ff: int, *, rng: np.random.Generator | None):
+    def __init__(self, d_model: int, d_ff: int, *, rng: Rng):
         check_sizes(d_model=d_model, d_ff=d_ff)
         self.linear_1 = Linear(d_model, d_ff, rng=rng)
         self.relu = ReLU()

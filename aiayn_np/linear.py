@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from .checks import check_array, check_gradient, check_rng, check_sizes
-from .module import Cache, Module, Parameter
+from .module import Cache, Module, Parameter, Rng
 from .reductions import column_sum
 
 
@@ -22,8 +22,7 @@ class Linear(Module):
     formula = "y = x W + b"
     position_wise = True
 
-    def __init__(self, d_in: int, d_out: int, *, bias: bool = True,
-                 rng: np.random.Generator | None):
+    def __init__(self, d_in: int, d_out: int, *, bias: bool = True, rng: Rng):
         check_sizes(d_in=d_in, d_out=d_out)
         check_rng(rng, or_none=True)
         self.d_in, self.d_out = d_in, d_out

@@ -21,6 +21,8 @@ import numpy as np
 
 from .checks import FLOATS, check_array
 
+Rng = np.random.Generator | None  # None: a forward drops nothing, a constructor draws nothing
+
 
 class Parameter:
     """A learned array `value`, and `grad` of the same shape. Every backward adds to `grad`."""
@@ -31,12 +33,12 @@ class Parameter:
         self.grad = np.zeros(value.shape, value.dtype)
 
     @classmethod
-    def normal(cls, deviation: float, shape: tuple, rng: np.random.Generator | None) -> "Parameter":
+    def normal(cls, deviation: float, shape: tuple, rng: Rng) -> "Parameter":
         """Draw from N(0, deviation^2); without `rng` the values are those of np.empty."""
         return cls(np.empty(shape) if rng is None else rng.normal(0, deviation, shape))
 
     @classmethod
-    def uniform(cls, limit: float, shape: tuple, rng: np.random.Generator | None) -> "Parameter":
+    def uniform(cls, limit: float, shape: tuple, rng: Rng) -> "Parameter":
         """Draw from [-limit, limit); without `rng` the values are those of np.empty."""
         return cls(np.empty(shape) if rng is None else rng.uniform(-limit, limit, shape))
 

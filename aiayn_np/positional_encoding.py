@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from .checks import check_array, check_gradient, check_positions, check_rng, check_sizes
-from .module import Cache, Module, Parameter
+from .module import Cache, Module, Parameter, Rng
 
 
 class SinusoidalPositionalEncoding(Module):
@@ -19,7 +19,7 @@ class SinusoidalPositionalEncoding(Module):
     formula = "y = x + PE"
     position_wise = True
 
-    def __init__(self, d_model: int, max_len: int, *, rng: np.random.Generator | None = None):
+    def __init__(self, d_model: int, max_len: int, *, rng: Rng = None):
         check_sizes(d_model=d_model, max_len=max_len)
         self.d_model, self.max_len = d_model, max_len
 
@@ -55,7 +55,7 @@ class LearnedPositionalEncoding(Module):
     formula = "y = x + E[pos]"
     position_wise = True
 
-    def __init__(self, d_model: int, max_len: int, *, rng: np.random.Generator | None):
+    def __init__(self, d_model: int, max_len: int, *, rng: Rng):
         check_sizes(d_model=d_model, max_len=max_len)
         check_rng(rng, or_none=True)
         self.d_model, self.max_len = d_model, max_len

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..encoder import EncoderLayer
-from ..module import Cache, Parameter
+from ..module import Cache, Parameter, Rng
 from ..variants.layer_options import layer_factory, set_eps
 from ..variants.masked import MaskedLanguageModel
 from .config import Config
@@ -75,7 +75,7 @@ class Bert(Pretrained):
         unused = name.startswith(("bert.pooler.", "cls.seq_relationship."))
         return unused or name.endswith(".position_ids") or (name == BIAS and not self.tied)
 
-    def build(self, rng: np.random.Generator | None) -> MaskedLanguageModel:
+    def build(self, rng: Rng) -> MaskedLanguageModel:
         layer = layer_factory(EncoderLayer, bias=True, activation=self.activation)
         model = MaskedLanguageModel(
             self.V, N=self.N, d_model=self.d_model, d_ff=self.d_ff, h=self.h, P_drop=self.P_drop,

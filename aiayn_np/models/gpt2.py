@@ -6,8 +6,7 @@ the tanh form of GELU, biases, learned positions, and an embedding that is not s
 
 from typing import ClassVar
 
-import numpy as np
-
+from ..module import Rng
 from ..positional_encoding import LearnedPositionalEncoding
 from ..variants.embeddings import UnscaledEmbedding
 from ..variants.layer_options import layer_factory, set_eps
@@ -70,7 +69,7 @@ class GPT2(Pretrained):
     def ignored(self, name: str) -> bool:
         return name.endswith((".attn.bias", ".attn.masked_bias"))      # the causal mask
 
-    def build(self, rng: np.random.Generator | None) -> LanguageModel:
+    def build(self, rng: Rng) -> LanguageModel:
         layer = layer_factory(PreNormEncoderLayer, bias=True, activation=self.activation)
         model = LanguageModel(
             self.V, N=self.N, d_model=self.d_model, d_ff=self.d_ff, h=self.h, P_drop=self.P_drop,

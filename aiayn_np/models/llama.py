@@ -7,8 +7,7 @@ queries, keys and values; Qwen3 norms queries and keys.
 
 from typing import ClassVar
 
-import numpy as np
-
+from ..module import Rng
 from ..variants.layer_options import set_eps
 from ..variants.models import LanguageModel, llama
 from ..variants.rotary import NormedRotaryPositions, RotaryPositions
@@ -76,7 +75,7 @@ class Llama(Pretrained):
     def ignored(self, name: str) -> bool:
         return name.endswith(".rotary_emb.inv_freq")                   # constants
 
-    def build(self, rng: np.random.Generator | None) -> LanguageModel:
+    def build(self, rng: Rng) -> LanguageModel:
         model = llama(self.V, N=self.N, d_model=self.d_model, d_ff=self.d_ff, h=self.h,
                       h_kv=self.h_kv, d_k=self.d_k, base=self.base, max_len=self.max_len,
                       tied=self.tied, bias=bool(self.biases), gate_bias=self.gate_bias,

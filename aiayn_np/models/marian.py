@@ -15,7 +15,7 @@ from ..checks import check_ids
 from ..decoder import Decoder, DecoderLayer
 from ..embedding import Embedding
 from ..encoder import Encoder, EncoderLayer
-from ..module import Cache, Parameter
+from ..module import Cache, Parameter, Rng
 from ..transformer import Transformer
 from ..variants.embeddings import BiasedProjection, SinusoidsInHalves, UnscaledEmbedding
 from ..variants.layer_options import layer_factory, set_eps
@@ -88,7 +88,7 @@ class Marian(Pretrained):
         is_unused = name == SHARED and not (self.shared and self.tied)
         return is_unused or name.endswith(POSITIONS)
 
-    def build(self, rng: np.random.Generator | None) -> Transformer:
+    def build(self, rng: Rng) -> Transformer:
         d, P_drop = self.d_model, self.P_drop
         options = dict(bias=True, activation=self.activation)
         layers = {"encoder": layer_factory(EncoderLayer, **options),

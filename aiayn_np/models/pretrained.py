@@ -7,7 +7,7 @@ import numpy as np
 
 from ..checks import is_integer
 from ..files import new_folder
-from ..module import Cache
+from ..module import Cache, Rng
 from .config import Config, read_json
 from .tables import Table, check_room, links, load, state_of
 from .vocabularies import tokenizer_vocabulary
@@ -46,7 +46,7 @@ class Pretrained:
             self.check_constants(file)
 
     @classmethod
-    def new(cls, config: dict, rng: np.random.Generator | None) -> Any:
+    def new(cls, config: dict, rng: Rng) -> Any:
         """Make a new model of a family, with random values; rng=None leaves them empty.
 
         config : as in a config.json; keys that have a default may be missing
@@ -72,7 +72,7 @@ class Pretrained:
         """Return {name in the file: (our path, form)} for all tensors of the file."""
         raise NotImplementedError
 
-    def build(self, rng: np.random.Generator | None) -> Any:
+    def build(self, rng: Rng) -> Any:
         """Build the model."""
         raise NotImplementedError
 

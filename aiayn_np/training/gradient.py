@@ -23,14 +23,14 @@ from typing import Any
 import numpy as np
 
 from ..checks import check_sizes
-from ..module import Cache, Module
+from ..module import Cache, Module, Rng
 from .checks import first_not_finite
 from .optimizer import Adam
 from .ranks import ALONE, Alone
 
 
 def gradient_of(model: Module, criterion: Any, measure: Callable[[Cache], Any], batch: tuple,
-                rng: np.random.Generator | None, weight: float = 1.0) -> tuple[float, Any, str]:
+                rng: Rng, weight: float = 1.0) -> tuple[float, Any, str]:
     """Add the gradient of a batch, times `weight`, to the parameters' gradients.
 
     Returns (loss, `measure` of the loss's cache, name). The name is "" for a finite loss, else that
@@ -62,7 +62,7 @@ class SharedGradient:
     def __post_init__(self):
         check_sizes(accumulate=self.accumulate)
 
-    def __call__(self, batch: tuple, rng: np.random.Generator | None) -> tuple[float, Any, str]:
+    def __call__(self, batch: tuple, rng: Rng) -> tuple[float, Any, str]:
         n, first = self.ranks.size * self.accumulate, self.ranks.rank * self.accumulate
         if n == 1:
             return gradient_of(self.model, self.criterion, self.measure, batch, rng)
@@ -82,7 +82,7 @@ class SharedGradient:
         scores = np.sum([weight * np.asarray(s) for weight, _, s, _ in shares], axis=0)
         return loss, scores, next(filter(None, (name for *_, name in shares)), "")
 
-    def share(self, weight: float, rows: tuple, rng: np.random.Generator | None) -> tuple:
+    def share(self, weight: float, rows: tuple, rng: Rng) -> tuple:
         """Return (weight, loss, scores, name of the first tensor that is not finite) of a share."""
         return weight, *gradient_of(self.model, self.criterion, self.measure, rows, rng, weight)
 

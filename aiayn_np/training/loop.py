@@ -15,7 +15,7 @@ import numpy as np
 
 from ..checks import check_rng, check_sizes
 from ..decoding.greedy import exact_match
-from ..module import Cache, Module
+from ..module import Cache, Module, Rng
 from ..transformer import Transformer
 from .checks import check_finite, check_sizes_or_none, check_state
 from .gradient import SharedGradient, gradient_of
@@ -79,9 +79,8 @@ class Progress:
 
 
 def training_steps(model: Module, criterion: Any, optimizer: Adam, batch_of: Callable[[int], tuple],
-                   rate_of: Callable[[int], float], *, steps: int,
-                   rng: np.random.Generator | None, gradient: Callable | None = None,
-                   threads: int | None = None) -> Iterator[Step]:
+                   rate_of: Callable[[int], float], *, steps: int, rng: Rng,
+                   gradient: Callable | None = None, threads: int | None = None) -> Iterator[Step]:
     """Take the optimizer's next step and all others up to `steps`; yield a Step after each.
 
     batch_of : step -> (*inputs, targets)     rate_of : step -> learning rate

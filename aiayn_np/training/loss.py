@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..checks import check_integers, check_number
-from ..module import Cache, Module
+from ..module import Cache, Module, Rng
 from ..reductions import row_max, row_mean, row_sum
 from .checks import check_scalar, check_targets
 
@@ -60,7 +60,7 @@ class ModelLoss(Module):
         self.model, self.loss = model, loss
 
     def forward(self, *ids: np.ndarray, targets: np.ndarray,
-                rng: np.random.Generator | None = None) -> tuple[float, Cache]:
+                rng: Rng = None) -> tuple[float, Cache]:
         cache = Cache()
         logits, cache.model = self.model.forward(*ids, rng=rng)
         loss, cache.loss = self.loss.forward(logits, targets=targets)

@@ -7,7 +7,7 @@ from numpy.polynomial import chebyshev
 
 from ..checks import check_array, check_gradient
 from ..linear import Linear
-from ..module import Cache, Module
+from ..module import Cache, Module, Rng
 
 FAR = 6.0  # erf(6) rounds to 1 in float64
 MIDDLE = 3.75  # the fit below uses t = (z - 3.75) / (z + 3.75), so that few terms are enough
@@ -114,8 +114,7 @@ class FeedForward(Module):
     formula = "FFN(x) = activation(x W_1 + b_1) W_2 + b_2"
     position_wise = True
 
-    def __init__(self, d_model: int, d_ff: int, *, activation: Module,
-                 rng: np.random.Generator | None) -> None:
+    def __init__(self, d_model: int, d_ff: int, *, activation: Module, rng: Rng) -> None:
         self.linear_1 = Linear(d_model, d_ff, rng=rng)
         self.activation = activation
         self.linear_2 = Linear(d_ff, d_model, rng=rng)

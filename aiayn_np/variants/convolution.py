@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from ..checks import check_array, check_gradient, check_rng, check_sizes
-from ..module import Cache, Module, Parameter
+from ..module import Cache, Module, Parameter, Rng
 
 
 class Convolution1D(Module):
@@ -21,7 +21,7 @@ class Convolution1D(Module):
     """
     formula = "y_t = sum_j x_(t + j - left) W_j + b"
 
-    def __init__(self, d_in: int, d_out: int, k: int, *, rng: np.random.Generator | None) -> None:
+    def __init__(self, d_in: int, d_out: int, k: int, *, rng: Rng) -> None:
         check_sizes(d_in=d_in, d_out=d_out, k=k)
         check_rng(rng, or_none=True)
         if k % 2 == 0:

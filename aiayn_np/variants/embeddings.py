@@ -4,7 +4,7 @@ import numpy as np
 
 from ..checks import check_array, check_gradient, check_ids, check_rng, check_sizes
 from ..embedding import Embedding, OutputProjection
-from ..module import Cache, Module, Parameter
+from ..module import Cache, Module, Parameter, Rng
 from ..positional_encoding import SinusoidalPositionalEncoding
 from ..reductions import add_at, column_sum
 
@@ -37,7 +37,7 @@ class SegmentEmbedding(Module):
     formula = "y = x + E[segments]"
     position_wise = True
 
-    def __init__(self, segments: int, d_model: int, *, rng: np.random.Generator | None) -> None:
+    def __init__(self, segments: int, d_model: int, *, rng: Rng) -> None:
         check_sizes(segments=segments, d_model=d_model)
         check_rng(rng, or_none=True)
         self.segments, self.d_model = segments, d_model

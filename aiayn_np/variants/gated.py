@@ -6,7 +6,7 @@ import numpy as np
 
 from ..checks import check_array, check_sizes
 from ..linear import Linear
-from ..module import Cache, Module
+from ..module import Cache, Module, Rng
 from .activations import SiLU
 
 
@@ -24,7 +24,7 @@ class SwiGLU(Module):
     position_wise = True
 
     def __init__(self, d_model: int, d_ff: int, *, activation: Callable[[], Module] = SiLU,
-                 bias: bool = False, rng: np.random.Generator | None) -> None:
+                 bias: bool = False, rng: Rng) -> None:
         check_sizes(d_model=d_model, d_ff=d_ff)
         self.linear_gate = Linear(d_model, d_ff, bias=bias, rng=rng)
         self.activation = activation()

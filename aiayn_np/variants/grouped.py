@@ -6,7 +6,7 @@ import numpy as np
 
 from ..checks import check_attention_shapes, check_sizes
 from ..linear import Linear
-from ..module import Cache
+from ..module import Cache, Rng
 from ..multi_head import MultiHeadAttention, merge_heads, split_heads
 
 
@@ -39,7 +39,7 @@ class GroupedQueryAttention(MultiHeadAttention):
 
     def __init__(self, d_model: int, h: int, *, h_kv: int | None = None, d_k: int | None = None,
                  d_v: int | None = None, bias: bool = False, attention: Any = None,
-                 rng: np.random.Generator | None) -> None:
+                 rng: Rng) -> None:
         h_kv = h if h_kv is None else h_kv
         check_sizes(h=h, h_kv=h_kv)
         if h % h_kv:
@@ -51,8 +51,7 @@ class GroupedQueryAttention(MultiHeadAttention):
             self.linear_V = Linear(d_model, h_kv * self.d_v, bias=bias, rng=rng)
 
     def forward(self, x_Q: np.ndarray, x_K: np.ndarray, x_V: np.ndarray, *,
-                allowed: np.ndarray | None = None,
-                rng: np.random.Generator | None = None) -> tuple[np.ndarray, Cache]:
+                allowed: np.ndarray | None = None, rng: Rng = None) -> tuple[np.ndarray, Cache]:
         check_attention_shapes(x_Q, x_K, x_V, ("x_Q", "x_K", "x_V"), parameter=self.linear_Q.W,
                                last=("d_model", self.d_model))
         cache = Cache()

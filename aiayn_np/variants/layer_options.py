@@ -39,15 +39,10 @@ def make_layer(layer, bias, activation, d_model, d_ff, h, *, rng, **options):
     if bias:
         for _, attention in leaves(made, MultiHeadAttention):
             add_biases(attention)
-    if activation is not None:
-        made.feed_forward = activated(made.feed_forward, activation())
-    return made
-
-
-def activated(paper, activation):
-    """Return a FeedForward with the affine maps of the paper's; nothing is drawn again."""
-    made = FeedForward(1, 1, activation=activation, rng=None)
-    made.linear_1, made.linear_2 = paper.linear_1, paper.linear_2
+    if activation is not None:                                         # nothing is drawn again
+        paper, made.feed_forward = made.feed_forward, FeedForward(
+            1, 1, activation=activation(), rng=None)
+        made.feed_forward.linear_1, made.feed_forward.linear_2 = paper.linear_1, paper.linear_2
     return made
 
 

@@ -1,14 +1,13 @@
 """Restricted self-attention (Sec. 4): every query sees only its neighbourhood."""
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from ..attention import ScaledDotProductAttention
 from ..checks import check_attention_shapes, check_gradient, check_mask, check_memory, check_sizes
-from ..module import Cache
+from ..module import Cache, Rng
 
 
 class LocalAttention(ScaledDotProductAttention):
@@ -34,9 +33,13 @@ class LocalAttention(ScaledDotProductAttention):
         self.radius = radius
 
     def forward(self, Q: np.ndarray, K: np.ndarray, V: np.ndarray, *,
-                allowed: np.ndarray | None = None,
-                rng: np.random.Generator | None = None) -> tuple[np.ndarray, Cache]:
-        check_local_inputs(Q, K, V, allowed, self.radius)
+                allowed: np.ndarray | None = None, rng: Rng = None) -> tuple[np.ndarray, Cache]:
+        check_attention_shapes(Q, K, V)
+        check_mask(allowed, (*Q.shape[:-1], K.shape[-2]))
+        if Q.shape[-2] != K.shape[-2]:
+            raise ValueError("Q and K must have one length T (local attention is self-attention),"
+                             f" got {Q.shape} and {K.shape}")
+        check_memory((*Q.shape[:-1], 2 * self.radius + 1), Q.dtype)
         cache = Cache(Q=Q, K=K, V=V)
         scores = dot_neighbours(Q, K, self.radius)                         # (..., T, r)
         scores = scores / math.sqrt(Q.shape[-1])
@@ -62,15 +65,6 @@ class LocalAttention(ScaledDotProductAttention):
         grad_K = sum_neighbours(transposed(grad_scores), cache.Q)          # (..., T, d_k)
         grad_Q = sum_neighbours(grad_scores, cache.K)                      # (..., T, d_k)
         return grad_Q, grad_K, grad_V
-
-
-def local_attention(radius: int) -> Callable[..., LocalAttention]:
-    """Return a factory for the self-attention places of a model: attention(h, d_k, d_v, rng)."""
-    check_sizes(radius=radius, least=0)
-
-    def attention(h, d_k, d_v, rng):
-        return LocalAttention(radius)
-    return attention
 
 
 def neighbours(x, radius):
@@ -105,13 +99,3 @@ def band_of_mask(allowed, T, radius):
         return inside
     last_i, last_j = np.array(allowed.shape[-2:]) - 1                      # 0: broadcast axis
     return inside & allowed[..., np.minimum(i, last_i), j.clip(0, last_j)]
-
-
-def check_local_inputs(Q, K, V, allowed, radius):
-    """Check that queries and keys have one length, and that the band of scores fits into memory."""
-    check_attention_shapes(Q, K, V)
-    check_mask(allowed, (*Q.shape[:-1], K.shape[-2]))
-    if Q.shape[-2] != K.shape[-2]:
-        raise ValueError("Q and K must have one length T (local attention is self-attention),"
-                         f" got {Q.shape} and {K.shape}")
-    check_memory((*Q.shape[:-1], 2 * radius + 1), Q.dtype)

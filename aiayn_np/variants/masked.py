@@ -10,7 +10,7 @@ from ..encoder import Encoder, EncoderLayer, final_norm
 from ..layer_norm import LayerNorm
 from ..linear import Linear
 from ..masking import not_padding
-from ..module import Cache, Module, Parameter
+from ..module import Cache, Module, Parameter, Rng
 from ..positional_encoding import LearnedPositionalEncoding
 from .activations import GELU
 from .embeddings import BiasedProjection, SegmentEmbedding, UnscaledEmbedding
@@ -24,8 +24,7 @@ class MaskedTokenHead(Module):
     formula = "logits = LayerNorm(activation(x W + b)) E^T + b_E"
     position_wise = True
 
-    def __init__(self, E: Parameter, *, activation: Callable[[], Module] = GELU,
-                 rng: np.random.Generator | None) -> None:
+    def __init__(self, E: Parameter, *, activation: Callable[[], Module] = GELU, rng: Rng) -> None:
         d_model = E.value.shape[1]
         self.linear = Linear(d_model, d_model, rng=rng)
         self.activation = activation()
@@ -60,7 +59,7 @@ class MaskedLanguageModel(Module):
     def __init__(self, vocab_size: int, *, N: int = 12, d_model: int = 768, d_ff: int = 3072,
                  h: int = 12, P_drop: float = 0.1, max_len: int = 512, segments: int = 2,
                  pad: int | None = 0, layer: Callable[..., Module] = EncoderLayer,
-                 activation: Callable[[], Module] = GELU, rng: np.random.Generator | None) -> None:
+                 activation: Callable[[], Module] = GELU, rng: Rng) -> None:
         check_sizes(vocab_size=vocab_size, N=N, max_len=max_len)
         check_layer_options(d_model, d_ff, h, None, None, P_drop, rng)
         self.vocab_size, self.max_len, self.pad = vocab_size, max_len, pad
@@ -74,7 +73,7 @@ class MaskedLanguageModel(Module):
         self.head = MaskedTokenHead(self.embedding.E, activation=activation, rng=rng)
 
     def forward(self, ids: np.ndarray, *, segments: np.ndarray | None = None,
-                rng: np.random.Generator | None = None) -> tuple[np.ndarray, Cache]:
+                rng: Rng = None) -> tuple[np.ndarray, Cache]:
         ids = check_ids("ids", ids, self.vocab_size, ndim=2)
         c = Cache()
         x, c.embedding = self.embedding.forward(ids)                   # (B, T, d_model)

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..checks import check_attention_shapes, check_gradient, check_mask, check_sizes
 from ..masking import Mask
-from ..module import Cache, Module
+from ..module import Cache, Module, Rng
 
 
 class MemoryEfficientAttention(Module):
@@ -33,8 +33,7 @@ class MemoryEfficientAttention(Module):
         self.mask = Mask()
 
     def forward(self, Q: np.ndarray, K: np.ndarray, V: np.ndarray, *,
-                allowed: np.ndarray | None = None,
-                rng: np.random.Generator | None = None) -> tuple[np.ndarray, Cache]:
+                allowed: np.ndarray | None = None, rng: Rng = None) -> tuple[np.ndarray, Cache]:
         check_attention_shapes(Q, K, V)
         check_mask(allowed, (*Q.shape[:-1], K.shape[-2]))
         cache = Cache(Q=Q, K=K, V=V, allowed=allowed, freeze=None)
@@ -73,7 +72,7 @@ class MemoryEfficientAttention(Module):
         return grad_Q, grad_K, grad_V
 
     def blocks(self, K: np.ndarray) -> list[slice]:
-        """Yield slices of the keys, `block` at a time; the last one may be shorter."""
+        """Return slices of the keys, `block` at a time; the last one may be shorter."""
         return [slice(j, j + self.block) for j in range(0, K.shape[-2], self.block)]
 
     def scores(self, cache: Cache, keys: slice) -> np.ndarray:

@@ -1,5 +1,4 @@
-"""Half a Transformer: decoder-only (a language model, old and new) and encoder-only (a classifier).
-"""
+"""Half a Transformer: decoder-only language models, old and new."""
 
 from collections.abc import Callable
 from functools import partial
@@ -7,20 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from ..checks import (
-    check_array,
-    check_gradient,
-    check_ids,
-    check_layer_options,
-    check_mask,
-    check_sizes,
-)
+from ..checks import check_ids, check_layer_options, check_sizes
 from ..dropout import Dropout
 from ..embedding import Embedding, OutputProjection
 from ..encoder import Encoder, EncoderLayer, final_norm
-from ..linear import Linear
 from ..masking import causal, not_padding
-from ..module import Cache, Module, Parameter
+from ..module import Cache, Module, Parameter, Rng
 from ..positional_encoding import SinusoidalPositionalEncoding
 from .activations import SiLU
 from .embeddings import UnscaledEmbedding
@@ -32,21 +23,20 @@ from .rotary import NoPositions, RotaryAttention, RotaryPositions
 
 
 class TokenStack(Module):
-    """Embedding, positions, dropout and N layers: what both models have below their heads
+    """Embedding, positions, dropout and N layers: a language model without its output projection
 
     ids (B, T)   allowed: the mask of the layers   ->   (B, T, d_model)
     layer: a class with EncoderLayer's signature.   embedding: a class called as Embedding.
     positions: a class or factory called as positions(d_model, max_len, rng=rng), or a layer.
     """
-    formula = "Embedding, positions, dropout and N layers: what both models have below their heads"
+    formula = "Embedding, positions, dropout and N layers"
     kept_at = ("",)
 
     def __init__(self, vocab_size: int, *, N: int, d_model: int, d_ff: int, h: int,
                  P_drop: float = 0.1, max_len: int = 512,
                  layer: Callable[..., Module] = EncoderLayer,
                  embedding: Callable[..., Any] = Embedding,
-                 positions: Any = SinusoidalPositionalEncoding,
-                 rng: np.random.Generator | None) -> None:
+                 positions: Any = SinusoidalPositionalEncoding, rng: Rng) -> None:
         check_sizes(vocab_size=vocab_size, N=N, max_len=max_len)
         check_layer_options(d_model, d_ff, h, None, None, P_drop, rng)
         self.vocab_size, self.d_model, self.max_len = vocab_size, d_model, max_len
@@ -58,7 +48,7 @@ class TokenStack(Module):
         self.encoder = Encoder(layers, norm=final_norm(layers, d_model))
 
     def forward(self, ids: np.ndarray, *, allowed: np.ndarray | None = None,
-                rng: np.random.Generator | None = None) -> tuple[np.ndarray, Cache]:
+                rng: Rng = None) -> tuple[np.ndarray, Cache]:
         c = Cache()
         x, c.embedding = self.embedding.forward(ids)                   # (B, T, d_model)
         x, c.positions = self.positions.forward(x)
@@ -85,8 +75,8 @@ class LanguageModel(Module):
     formula = "logits = TokenStack(ids) E^T"
     kept_at = ("",)
 
-    def __init__(self, vocab_size: int, *, pad: int | None = 0, tied: bool = True,
-                 rng: np.random.Generator | None, **options: Any) -> None:
+    def __init__(self, vocab_size: int, *, pad: int | None = 0, tied: bool = True, rng: Rng,
+                 **options: Any) -> None:
         self.pad = pad
         self.stack = TokenStack(vocab_size, rng=rng, **options)
         self.d_model, self.max_len = self.stack.d_model, self.stack.max_len
@@ -94,8 +84,7 @@ class LanguageModel(Module):
             self.stack.embedding.E if tied else
             Parameter.normal(self.d_model**-0.5, (vocab_size, self.d_model), rng))
 
-    def forward(self, ids: np.ndarray, *,
-                rng: np.random.Generator | None = None) -> tuple[np.ndarray, Cache]:
+    def forward(self, ids: np.ndarray, *, rng: Rng = None) -> tuple[np.ndarray, Cache]:
         ids = check_ids("ids", ids, self.stack.vocab_size, ndim=2)
         c = Cache()
         allowed = causal(ids.shape[1])                                 # (T, T)
@@ -126,7 +115,7 @@ class LlamaLayer(PreNormEncoderLayer):
                  d_k: int | None = None, base: float = 10000.0, bias: bool = False,
                  gate_bias: bool = False, activation: Callable[[], Module] = SiLU,
                  rotary: Callable[..., RotaryPositions] = RotaryPositions, P_drop: float = 0.0,
-                 rng: np.random.Generator | None) -> None:
+                 rng: Rng) -> None:
         check_layer_options(d_model, d_ff, h, d_k, d_k, P_drop, rng)
         d_k = d_model // h if d_k is None else d_k
         attention = RotaryAttention(rotary(d_k, base=base), rotary(d_k, base=base))
@@ -139,8 +128,8 @@ class LlamaLayer(PreNormEncoderLayer):
 
 
 def llama(vocab_size: int, *, N: int, d_model: int, d_ff: int, h: int, max_len: int = 512,
-          P_drop: float = 0.0, tied: bool = True, pad: int | None = None,
-          rng: np.random.Generator | None, **options: Any) -> LanguageModel:
+          P_drop: float = 0.0, tied: bool = True, pad: int | None = None, rng: Rng,
+          **options: Any) -> LanguageModel:
     """Make a LanguageModel of LlamaLayers; `options` are those of a LlamaLayer.
 
     tied : as in LanguageModel
@@ -153,57 +142,3 @@ def llama(vocab_size: int, *, N: int, d_model: int, d_ff: int, h: int, max_len: 
         vocab_size, N=N, d_model=d_model, d_ff=d_ff, h=h, max_len=max_len, P_drop=P_drop, pad=pad,
         tied=tied, layer=partial(LlamaLayer, **options), embedding=UnscaledEmbedding,
         positions=NoPositions, rng=rng)
-
-
-class MeanOverTokens(Module):
-    """y = sum_t real_t x_t / sum_t real_t
-
-    x (B, T, d_model)   allowed: bool (B, 1, 1, T), True for real tokens   ->   (B, d_model)
-    backward: every real token gets an equal share of the gradient; an all-padding row gives zeros.
-    """
-    formula = "y = sum_t real_t x_t / sum_t real_t"
-
-    def forward(self, x: np.ndarray, *, allowed: np.ndarray) -> tuple[np.ndarray, Cache]:
-        check_array("x", x, min_ndim=3)
-        check_mask(allowed, (len(x), 1, 1, x.shape[1]))
-        real = np.broadcast_to(allowed[:, 0, 0], x.shape[:2])          # (B, T)
-        share = real / np.maximum(real.sum(axis=1, keepdims=True), 1)  # (B, T)
-        share = share.astype(x.real.dtype)[..., None]                  # (B, T, 1)
-        return (x * share).sum(axis=1), Cache(share=share, shape=x.shape)
-
-    def backward(self, grad_y: np.ndarray, cache: Cache) -> np.ndarray:
-        check_gradient(grad_y, (cache.shape[0], cache.shape[2]), cache.share.dtype)
-        # y = sum_t share_t x_t
-        return grad_y[:, None, :] * cache.share                        # (B, T, d_model)
-
-
-class Classifier(Module):
-    """logits = mean over the tokens of TokenStack(ids), times W + b: encoder-only
-
-    ids (B, T)   ->   logits (B, classes)                              cf. Devlin et al., 2018
-    `options` are those of TokenStack.
-    """
-    formula = "logits = mean over the tokens of TokenStack(ids), times W + b: encoder-only"
-
-    def __init__(self, vocab_size: int, classes: int, *, pad: int | None = 0,
-                 rng: np.random.Generator | None, **options: Any) -> None:
-        check_sizes(classes=classes)
-        self.pad = pad
-        self.stack = TokenStack(vocab_size, rng=rng, **options)
-        self.pool = MeanOverTokens()
-        self.head = Linear(self.stack.d_model, classes, rng=rng)
-
-    def forward(self, ids: np.ndarray, *,
-                rng: np.random.Generator | None = None) -> tuple[np.ndarray, Cache]:
-        ids = check_ids("ids", ids, self.stack.vocab_size, ndim=2)
-        c = Cache()
-        allowed = not_padding(ids, self.pad)                           # (B, 1, 1, T)
-        x, c.stack = self.stack.forward(ids, allowed=allowed, rng=rng)
-        x, c.pool = self.pool.forward(x, allowed=allowed)              # (B, d_model)
-        logits, c.head = self.head.forward(x)                          # (B, classes)
-        return logits, c
-
-    def backward(self, grad_logits: np.ndarray, cache: Cache) -> None:
-        grad_x = self.head.backward(grad_logits, cache.head)
-        grad_x = self.pool.backward(grad_x, cache.pool)
-        self.stack.backward(grad_x, cache.stack)

@@ -14,7 +14,7 @@ from ..checks import check_layer_options
 from ..dropout import Dropout
 from ..feed_forward import PositionwiseFeedForward
 from ..layer_norm import LayerNorm
-from ..module import Cache, Module
+from ..module import Cache, Module, Rng
 from ..multi_head import MultiHeadAttention
 
 
@@ -31,7 +31,7 @@ class PreNormEncoderLayer(Module):
 
     def __init__(self, d_model: int, d_ff: int, h: int, *, P_drop: float = 0.1,
                  d_k: int | None = None, d_v: int | None = None, attention: Any = None,
-                 rng: np.random.Generator | None) -> None:
+                 rng: Rng) -> None:
         check_layer_options(d_model, d_ff, h, d_k, d_v, P_drop, rng)
         heads = dict(d_k=d_k, d_v=d_v, attention=attention, rng=rng)
         self.norm_1 = self.stack_norm(d_model)
@@ -41,7 +41,7 @@ class PreNormEncoderLayer(Module):
         self.dropout = Dropout(P_drop)
 
     def forward(self, x: np.ndarray, *, allowed: np.ndarray | None = None,
-                rng: np.random.Generator | None = None) -> tuple[np.ndarray, Cache]:
+                rng: Rng = None) -> tuple[np.ndarray, Cache]:
         c = Cache()
         n, c.norm_1 = self.norm_1.forward(x)
         attended, c.self_attention = self.self_attention.forward(n, n, n, allowed=allowed, rng=rng)
@@ -75,7 +75,7 @@ class PreNormDecoderLayer(Module):
 
     def __init__(self, d_model: int, d_ff: int, h: int, *, P_drop: float = 0.1,
                  d_k: int | None = None, d_v: int | None = None, attention: Any = None,
-                 rng: np.random.Generator | None) -> None:
+                 rng: Rng) -> None:
         check_layer_options(d_model, d_ff, h, d_k, d_v, P_drop, rng)
         heads = dict(d_k=d_k, d_v=d_v, attention=attention, rng=rng)
         self.norm_1 = self.stack_norm(d_model)
@@ -88,7 +88,7 @@ class PreNormDecoderLayer(Module):
 
     def forward(self, x: np.ndarray, memory: np.ndarray, *, allowed: np.ndarray | None = None,
                 memory_allowed: np.ndarray | None = None,
-                rng: np.random.Generator | None = None) -> tuple[np.ndarray, Cache]:
+                rng: Rng = None) -> tuple[np.ndarray, Cache]:
         c = Cache()
         n, c.norm_1 = self.norm_1.forward(x)
         attended, c.self_attention = self.self_attention.forward(n, n, n, allowed=allowed, rng=rng)

@@ -7,7 +7,7 @@ import numpy as np
 
 from ..checks import check_array, check_gradient, check_sizes
 from ..linear import Linear
-from ..module import Cache, Module, Parameter
+from ..module import Cache, Module, Parameter, Rng
 
 
 class RNN(Module):
@@ -23,7 +23,7 @@ class RNN(Module):
     """
     formula = "h_t = tanh(x_t W + h_(t-1) U + b)"
 
-    def __init__(self, d_in: int, d_hidden: int, *, rng: np.random.Generator | None) -> None:
+    def __init__(self, d_in: int, d_hidden: int, *, rng: Rng) -> None:
         check_sizes(d_in=d_in, d_hidden=d_hidden)
         self.linear_x = Linear(d_in, d_hidden, rng=rng)
         self.U = Parameter.uniform(1 / math.sqrt(d_hidden), (d_hidden, d_hidden), rng)
@@ -69,7 +69,7 @@ class GRU(Module):
     """
     formula = "Gated recurrent unit in PyTorch's form"
 
-    def __init__(self, d_in: int, d_hidden: int, *, rng: np.random.Generator | None) -> None:
+    def __init__(self, d_in: int, d_hidden: int, *, rng: Rng) -> None:
         check_sizes(d_in=d_in, d_hidden=d_hidden)
         self.linear_x = Linear(d_in, 3 * d_hidden, rng=rng)
         self.U = Parameter.uniform(1 / math.sqrt(d_hidden), (d_hidden, 3 * d_hidden), rng)

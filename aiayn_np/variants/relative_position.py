@@ -9,7 +9,7 @@ import math
 import numpy as np
 
 from ..checks import check_array, check_gradient, check_rng, check_sizes
-from ..module import Cache, Module, Parameter
+from ..module import Cache, Module, Parameter, Rng
 from .scoring import DotScore, ScoredAttention, check_part, sum_leading
 
 
@@ -25,7 +25,7 @@ class RelativePositionBias(Module):
     """
     formula = "y_ij = scores_ij + b[clip(j - i, -max_distance, max_distance)]"
 
-    def __init__(self, h: int, max_distance: int, *, rng: np.random.Generator | None) -> None:
+    def __init__(self, h: int, max_distance: int, *, rng: Rng) -> None:
         check_sizes(h=h, max_distance=max_distance)
         check_rng(rng, or_none=True)
         self.h, self.max_distance = h, max_distance
@@ -65,7 +65,7 @@ class RelativePositionBias2D(RelativePositionBias):
     """
     formula = "y_ij = scores_ij + b[row_i - row_j, column_i - column_j]"
 
-    def __init__(self, h: int, height: int, width: int, *, rng: np.random.Generator | None) -> None:
+    def __init__(self, h: int, height: int, width: int, *, rng: Rng) -> None:
         check_sizes(h=h, height=height, width=width)
         check_rng(rng, or_none=True)
         self.h, self.height, self.width = h, height, width
@@ -118,7 +118,6 @@ class RelativeAttention(ScoredAttention):
         super().__init__(RelativeScore(bias), P_drop)
 
 
-def relative_attention(h: int, d_k: int, d_v: int,
-                       rng: np.random.Generator | None) -> RelativeAttention:
+def relative_attention(h: int, d_k: int, d_v: int, rng: Rng) -> RelativeAttention:
     """Make the layer for Transformer(attention=relative_attention); distances are clipped at 16."""
     return RelativeAttention(RelativePositionBias(h, 16, rng=rng))

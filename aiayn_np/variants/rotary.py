@@ -4,7 +4,7 @@ import numpy as np
 
 from ..attention import ScaledDotProductAttention
 from ..checks import check_array, check_gradient, check_number, check_positions, check_sizes
-from ..module import Cache, Module
+from ..module import Cache, Module, Rng
 from ..positional_encoding import SinusoidalPositionalEncoding
 from .norms import RMSNorm
 
@@ -104,8 +104,7 @@ class RotaryAttention(ScaledDotProductAttention):
         self.rotary_Q, self.rotary_K = rotary_Q, rotary_K or rotary_Q
 
     def forward(self, Q: np.ndarray, K: np.ndarray, V: np.ndarray, *,
-                allowed: np.ndarray | None = None,
-                rng: np.random.Generator | None = None) -> tuple[np.ndarray, Cache]:
+                allowed: np.ndarray | None = None, rng: Rng = None) -> tuple[np.ndarray, Cache]:
         turned_Q, of_Q = self.rotary_Q.forward(Q)                      # (..., T_q, d_k)
         turned_K, of_K = self.rotary_K.forward(K)                      # (..., T_k, d_k)
         y, cache = super().forward(turned_Q, turned_K, V, allowed=allowed, rng=rng)
@@ -121,8 +120,7 @@ class RotaryAttention(ScaledDotProductAttention):
         return grad_Q, grad_K, grad_V
 
 
-def rotary_attention(h: int, d_k: int, d_v: int,
-                     rng: np.random.Generator | None) -> RotaryAttention:
+def rotary_attention(h: int, d_k: int, d_v: int, rng: Rng) -> RotaryAttention:
     """Make a RotaryAttention; a factory for Transformer(attention=rotary_attention)."""
     return RotaryAttention(RotaryPositions(d_k))
 

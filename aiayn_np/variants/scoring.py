@@ -21,7 +21,7 @@ from ..checks import (
 )
 from ..dropout import Dropout
 from ..masking import Mask
-from ..module import Cache, Module, Parameter
+from ..module import Cache, Module, Parameter, Rng
 from ..softmax import Softmax
 
 
@@ -97,7 +97,7 @@ class GeneralScore(Module):
     formula = "score(q, k) = q^T W k"
     position_wise = True
 
-    def __init__(self, h: int, d_k: int, *, rng: np.random.Generator | None) -> None:
+    def __init__(self, h: int, d_k: int, *, rng: Rng) -> None:
         check_sizes(h=h, d_k=d_k)
         check_rng(rng, or_none=True)
         self.h, self.d_k = h, d_k
@@ -165,8 +165,7 @@ class AdditiveScore(Module):
     formula = "score(q, k) = v^T tanh(W^T q + U^T k)"
     position_wise = True
 
-    def __init__(self, h: int, d_k: int, *, d_a: int | None = None,
-                 rng: np.random.Generator | None) -> None:
+    def __init__(self, h: int, d_k: int, *, d_a: int | None = None, rng: Rng) -> None:
         d_a = d_k if d_a is None else d_a
         check_sizes(h=h, d_k=d_k, d_a=d_a)
         check_rng(rng, or_none=True)
@@ -214,8 +213,7 @@ class ConcatScore(Module):
     formula = "score(q, k) = v^T tanh(W^T [q; k])"
     position_wise = True
 
-    def __init__(self, h: int, d_k: int, *, d_a: int | None = None,
-                 rng: np.random.Generator | None) -> None:
+    def __init__(self, h: int, d_k: int, *, d_a: int | None = None, rng: Rng) -> None:
         d_a = d_k if d_a is None else d_a
         check_sizes(h=h, d_k=d_k, d_a=d_a)
         check_rng(rng, or_none=True)
@@ -266,8 +264,7 @@ class ScoredAttention(Module):
         self.dropout = Dropout(P_drop)
 
     def forward(self, Q: np.ndarray, K: np.ndarray, V: np.ndarray, *,
-                allowed: np.ndarray | None = None,
-                rng: np.random.Generator | None = None) -> tuple[np.ndarray, Cache]:
+                allowed: np.ndarray | None = None, rng: Rng = None) -> tuple[np.ndarray, Cache]:
         check_attention_shapes(Q, K, V)
         check_memory((*Q.shape[:-1], K.shape[-2]), Q.dtype)
         cache = Cache(V=V)
@@ -292,25 +289,21 @@ class ScoredAttention(Module):
         return grad_Q, grad_K, grad_V
 
 
-def dot_attention(h: int, d_k: int, d_v: int,
-                  rng: np.random.Generator | None) -> ScoredAttention:
+def dot_attention(h: int, d_k: int, d_v: int, rng: Rng) -> ScoredAttention:
     """Make the layer for Transformer(attention=dot_attention): the paper's without its scale."""
     return ScoredAttention(DotScore())
 
 
-def general_attention(h: int, d_k: int, d_v: int,
-                      rng: np.random.Generator | None) -> ScoredAttention:
+def general_attention(h: int, d_k: int, d_v: int, rng: Rng) -> ScoredAttention:
     """Make the layer for Transformer(attention=general_attention)."""
     return ScoredAttention(GeneralScore(h, d_k, rng=rng))
 
 
-def concat_attention(h: int, d_k: int, d_v: int,
-                     rng: np.random.Generator | None) -> ScoredAttention:
+def concat_attention(h: int, d_k: int, d_v: int, rng: Rng) -> ScoredAttention:
     """Make the layer for Transformer(attention=concat_attention)."""
     return ScoredAttention(ConcatScore(h, d_k, rng=rng))
 
 
-def additive_attention(h: int, d_k: int, d_v: int,
-                       rng: np.random.Generator | None) -> ScoredAttention:
+def additive_attention(h: int, d_k: int, d_v: int, rng: Rng) -> ScoredAttention:
     """Make the layer for Transformer(attention=additive_attention)."""
     return ScoredAttention(AdditiveScore(h, d_k, rng=rng))

@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..checks import check_array, check_gradient, check_heads, check_sizes
-from ..module import Cache, Module
+from ..module import Cache, Module, Rng
 from ..multi_head import MultiHeadAttention
 from .relative_position import RelativeAttention, RelativePositionBias2D
 
@@ -65,8 +65,7 @@ class WindowAttention(Module):
     """
     formula = "Self-attention of an image inside its windows of window x window tokens"
 
-    def __init__(self, d_model: int, h: int, window: int, *, shift: int = 0,
-                 rng: np.random.Generator | None) -> None:
+    def __init__(self, d_model: int, h: int, window: int, *, shift: int = 0, rng: Rng) -> None:
         check_heads(d_model, h, None, None)
         check_sizes(window=window)
         check_sizes(shift=shift, least=0)

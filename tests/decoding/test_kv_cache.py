@@ -27,7 +27,7 @@ from aiayn_np.decoding.kv_cache import (
     start_decoding,
 )
 from aiayn_np.variants.choices import CHOICES
-from aiayn_np.variants.local import local_attention
+from aiayn_np.variants.local import LocalAttention
 from aiayn_np.variants.memory_efficient import MemoryEfficientAttention
 from aiayn_np.variants.norms import BatchNorm
 from aiayn_np.variants.scoring import DotScore, ScoredAttention
@@ -49,7 +49,7 @@ KEEPS = {
 RECOMPUTES = {
     "relative": CHOICES["attention"]["relative"],
     "rotary": CHOICES["attention"]["rotary"],              # its attention over the memory, too
-    "local": dict(attention=local_attention(2)),
+    "local": dict(attention=lambda h, d_k, d_v, rng: LocalAttention(2)),
 }
 
 

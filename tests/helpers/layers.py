@@ -42,7 +42,7 @@ from aiayn_np.training.loss import ModelLoss
 
 LAYERS = {}
 STACKS = (  # too slow for hundreds of draws
-    "Encoder", "Decoder", "Transformer", "ModelLoss", "TokenStack", "LanguageModel", "Classifier",
+    "Encoder", "Decoder", "Transformer", "ModelLoss", "TokenStack", "LanguageModel",
     "MaskedLanguageModel",
 )
 

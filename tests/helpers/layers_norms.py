@@ -20,7 +20,7 @@ from aiayn_np import (
     LearnedPositionalEncoding,
     SinusoidalPositionalEncoding,
 )
-from aiayn_np.variants.models import Classifier, LanguageModel, MeanOverTokens, TokenStack
+from aiayn_np.variants.models import LanguageModel, TokenStack
 from aiayn_np.variants.norms import BatchNorm, RMSNorm
 from aiayn_np.variants.pre_norm import PreNormDecoderLayer, PreNormEncoderLayer
 
@@ -53,13 +53,6 @@ def pre_norm_decoder_layer(rng):
     return PreNormDecoderLayer(d_model, d_ff, h, **options), *decoder_call(rng, d_model, h)
 
 
-@register(MeanOverTokens)
-def mean_over_tokens(rng):
-    B, T, d_model = sizes(rng, 3)
-    allowed = rng.random((B, 1, 1, T)) < 0.6
-    return MeanOverTokens(), [rng.standard_normal((B, T, d_model))], {"allowed": allowed}
-
-
 def ids_and_stack(rng):
     """(ids, pad, positional arguments, options) of a model over tokens."""
     B, T, vocab_size, d_ff = sizes(rng, 4, low=3)
@@ -86,9 +79,3 @@ def language_model(rng):
     ids, pad, vocab_size, options = ids_and_stack(rng)
     pad = None if rng.random() < 0.2 else pad
     return LanguageModel(vocab_size, pad=pad, rng=rng, **options), [ids], dropout(rng)
-
-
-@register(Classifier)
-def classifier(rng):
-    ids, pad, vocab_size, options = ids_and_stack(rng)
-    return Classifier(vocab_size, 3, pad=pad, rng=rng, **options), [ids], dropout(rng)

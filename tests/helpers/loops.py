@@ -24,11 +24,9 @@ from reference import (
 )
 from reference_variants import (
     naive_bias,
-    naive_classifier,
     naive_convolution,
     naive_language_model,
     naive_local,
-    naive_mean,
     naive_pre_norm_decoder,
     naive_pre_norm_encoder,
     naive_scored_attention,
@@ -83,8 +81,6 @@ LOOPS = {
     "WindowAttention": naive_window_attention,
     "PreNormEncoderLayer": naive_pre_norm_encoder,
     "PreNormDecoderLayer": naive_pre_norm_decoder,
-    "MeanOverTokens": lambda layer, x, allowed: naive_mean(x, allowed),
     "TokenStack": naive_stack,
     "LanguageModel": naive_language_model,
-    "Classifier": naive_classifier,
 }

@@ -9,7 +9,6 @@ from reference import (
     naive_encoder_layer,
     naive_feed_forward,
     naive_layer_norm,
-    naive_linear,
     naive_llama_layer,
     naive_matmul,
     naive_multi_head,
@@ -159,15 +158,6 @@ def naive_pre_norm_decoder(layer, x, memory, allowed=None, memory_allowed=None):
     return x + naive_feed_forward(layer.feed_forward, naive_norm(layer.norm_3, x))
 
 
-def naive_mean(x, allowed):
-    """The mean of the allowed rows of each sequence; zeros where there is none."""
-    means = np.zeros((len(x), x.shape[-1]))
-    for b, rows in enumerate(x):
-        kept = [row for row, seen in zip(rows, allowed[b, 0, 0]) if seen]
-        means[b] = sum(kept) / max(len(kept), 1)
-    return means
-
-
 OF_STACKS = {"EncoderLayer": naive_encoder_layer, "PreNormEncoderLayer": naive_pre_norm_encoder,
              "LlamaLayer": naive_llama_layer}
 
@@ -195,9 +185,3 @@ def naive_language_model(model, ids):
             allowed[b, 0, i, j] = model.pad is None or ids[b, j] != model.pad
     x = naive_stack(model.stack, ids, allowed)
     return naive_matmul(x, model.output_projection.E.value.T)
-
-
-def naive_classifier(model, ids):
-    """The logits of the mean over the real tokens."""
-    real = (ids != model.pad)[:, None, None, :]
-    return naive_linear(model.head, naive_mean(naive_stack(model.stack, ids, real), real))

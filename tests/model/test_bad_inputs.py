@@ -50,7 +50,7 @@ from aiayn_np.variants.gated import SwiGLU
 from aiayn_np.variants.grouped import GroupedQueryAttention
 from aiayn_np.variants.local import LocalAttention
 from aiayn_np.variants.memory_efficient import MemoryEfficientAttention
-from aiayn_np.variants.models import Classifier, LanguageModel
+from aiayn_np.variants.models import LanguageModel
 from aiayn_np.variants.pre_norm import PreNormDecoderLayer, PreNormEncoderLayer
 from aiayn_np.variants.recurrent import GRU, RNN
 from aiayn_np.variants.relative_position import RelativePositionBias, RelativePositionBias2D
@@ -144,7 +144,6 @@ SIZED = {
     PreNormDecoderLayer: dict(d_model=4, d_ff=6, h=2),
     Transformer: dict(vocab_size=5, N=1, d_model=4, d_ff=6, h=2, max_len=7),
     LanguageModel: dict(vocab_size=5, N=1, d_model=4, d_ff=6, h=2, max_len=7),
-    Classifier: dict(vocab_size=5, classes=3, N=1, d_model=4, d_ff=6, h=2, max_len=7),
     CopyTask: dict(symbols=4, max_length=5),
     Convolution1D: dict(d_in=3, d_out=4, k=3),
     RNN: dict(d_in=3, d_hidden=4), GRU: dict(d_in=3, d_hidden=4),
@@ -426,7 +425,7 @@ def start_training(w, **options):
        rf"P_drop must lie in \[0, 1\), got P_drop={p}")
       for p in (1, -0.1, np.nan)
       for cls in (Transformer, EncoderLayer, DecoderLayer, PreNormEncoderLayer,
-                  PreNormDecoderLayer, LanguageModel, Classifier, AddNorm)),
+                  PreNormDecoderLayer, LanguageModel, AddNorm)),
     *((lambda w, c=cls: c(2.0), ValueError, r"P_drop must lie in \[0, 1\), got P_drop=2\.0")
       for cls in (Dropout, ScaledDotProductAttention)),
     (lambda w: Dropout("0.1"), TypeError, r"P_drop must be a number in \[0, 1\), got P_drop='0.1'"),

@@ -248,7 +248,7 @@ DROPPING = [
     "Dropout", "ScaledDotProductAttention", "MultiHeadAttention", "AddNorm", "EncoderLayer",
     "DecoderLayer", "Encoder", "Decoder", "Transformer", "ModelLoss",
     "ScoredAttention", "RelativeAttention", "LocalAttention", "PreNormEncoderLayer",
-    "PreNormDecoderLayer", "TokenStack", "LanguageModel", "Classifier", "MaskedLanguageModel",
+    "PreNormDecoderLayer", "TokenStack", "LanguageModel", "MaskedLanguageModel",
 ]
 
 

@@ -22,9 +22,9 @@ from aiayn_np import (
     transformer,
 )
 from aiayn_np.variants import models
-from aiayn_np.variants.local import local_attention
+from aiayn_np.variants.local import LocalAttention
 from aiayn_np.variants.memory_efficient import MemoryEfficientAttention
-from aiayn_np.variants.models import Classifier, LanguageModel
+from aiayn_np.variants.models import LanguageModel
 from aiayn_np.variants.norms import BatchNorm
 from aiayn_np.variants.pre_norm import PreNormDecoderLayer, PreNormEncoderLayer
 from aiayn_np.variants.relative_position import relative_attention
@@ -63,6 +63,16 @@ class Student:
         return seen + self.leak * seen[:, -1:], None
 
 
+class Classifier(Student):
+    """The sum over the real tokens, (B, classes)."""
+
+    def __init__(self, classes):
+        self.E = np.random.default_rng(0).standard_normal((7, classes))
+
+    def forward(self, ids):
+        return (self.E[ids] * (ids != self.pad)[..., None]).sum(axis=1), None
+
+
 # what is right
 
 
@@ -90,15 +100,15 @@ def test_a_right_language_model_passes(cls, seed):
     assert_padding_invariant(model, seed=seed)
 
 
-@pytest.mark.parametrize("classes", [3, 11])
+@pytest.mark.parametrize("classes", [3, 7])
 def test_padding_of_a_classifier(classes):
-    assert_padding_invariant(build(Classifier, classes=classes))
+    assert_padding_invariant(Classifier(classes))
 
 
 def test_local_attention_in_the_encoder_is_causal_and_padding_invariant_but_not_equivariant(seed):
     model = build()
     for layer in model.encoder.layers:
-        layer.self_attention.attention = local_attention(1)(2, 4, 4, None)
+        layer.self_attention.attention = LocalAttention(1)
     assert_causal(model, seed=seed)
     assert_padding_invariant(model, seed=seed)
     with pytest.raises(AssertionError, match="differs when x has the order"):

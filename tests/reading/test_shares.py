@@ -29,7 +29,7 @@ from aiayn_np.variants.embeddings import BiasedProjection, SinusoidsInHalves, Un
 from aiayn_np.variants.layer_options import layer_factory
 from aiayn_np.variants.masked import MaskedLanguageModel
 from aiayn_np.variants.memory_efficient import MemoryEfficientAttention
-from aiayn_np.variants.models import Classifier, LanguageModel, llama
+from aiayn_np.variants.models import LanguageModel, llama
 from aiayn_np.variants.norms import BatchNorm
 from aiayn_np.variants.pre_norm import PreNormDecoderLayer, PreNormEncoderLayer
 from aiayn_np.variants.relative_position import relative_attention
@@ -330,7 +330,7 @@ def test_bad_input_is_one_clear_error(src, tgt, options, error, message, rng):
 
 def test_other_models_are_refused(rng):
     with pytest.raises(TypeError, match="model must be a Transformer"):
-        shares(Classifier(V, 3, N=1, d_model=8, d_ff=8, h=2, rng=rng), None, [1])
+        shares(language_model(rng).stack, None, [1])
     with pytest.raises(ValueError, match="src must be None for a LanguageModel"):
         shares(language_model(rng), [1], [1])
     with pytest.raises(ValueError, match="position must be that of the masked token"):

@@ -9,7 +9,7 @@ from attention_inputs import both_ways, random_QKV
 from numpy.testing import assert_allclose, assert_array_equal
 
 from aiayn_np import EncoderLayer, ScaledDotProductAttention, attention_maps, causal
-from aiayn_np.variants.local import LocalAttention, local_attention
+from aiayn_np.variants.local import LocalAttention
 
 B, H, T, D_K, D_V = 2, 3, 7, 4, 5
 SIZES = dict(T_q=T, T_k=T, d_k=D_K, d_v=D_V)
@@ -45,8 +45,8 @@ def test_dropout_drops_in_the_band(rng):
     assert_allclose(cache.band.sum(axis=-1), 1)
 
 
-def test_an_encoder_layer_with_the_factory(rng):
-    layer = EncoderLayer(8, 9, 2, attention=local_attention(2), rng=rng)
+def test_an_encoder_layer_with_local_attention(rng):
+    layer = EncoderLayer(8, 9, 2, attention=LocalAttention(2), rng=rng)
     x = rng.standard_normal((B, T, 8))
     y, cache = layer.forward(x, allowed=causal(T))
     assert layer.self_attention.attention.radius == 2
@@ -62,9 +62,8 @@ def test_an_encoder_layer_with_the_factory(rng):
     (True, TypeError, "radius must be an integer, got radius=True"),
 ])
 def test_bad_radius(radius, error, message):
-    for make in (LocalAttention, local_attention):
-        with pytest.raises(error, match=re.escape(message)):
-            make(radius)
+    with pytest.raises(error, match=re.escape(message)):
+        LocalAttention(radius)
 
 
 def test_bad_inputs(rng):
