@@ -42,7 +42,7 @@ from .training.optimizer import Adam, warmup_rate
 from .training.tasks import CopyTask, ReverseTask, SortTask, Task
 from .decoding.greedy import exact_match, greedy_decode
 from .decoding.beam import beam_search
-from .training.loop import Progress, train
+from .training.toys import Progress, train
 from .files import CheckpointError
 from .runs.checkpoint import load_checkpoint, save_checkpoint
 from .plotting.maps import attention_maps, attention_masks

@@ -49,7 +49,7 @@ from aiayn_np import (
     plot_attention_grid,
 )
 from aiayn_np.plotting.figures import draw_map, new_figure, plot_signed
-from aiayn_np.training.loop import validate
+from aiayn_np.training.toys import validate
 
 # %% [markdown]
 # A model copies `4 0 2 5 1 3` (you need not read how). In the picture a row has the name of the token that the model has just read.

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from aiayn_np.training.loop import Progress, token_scores, train
+from aiayn_np.training.loop import token_scores
 from aiayn_np.training.loss import LabelSmoothedCrossEntropy
 from aiayn_np.training.tasks import Task
+from aiayn_np.training.toys import Progress, train
 from aiayn_np.transformer import Transformer
 
 STEPS_PER_POINT = 10  # number of steps averaged in one point of a curve

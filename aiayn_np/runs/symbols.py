@@ -8,7 +8,7 @@ import numpy as np
 
 from ..pipelines.pipeline import SymbolPipeline
 from ..plotting.figures import plot_loss
-from ..training import loop
+from ..training import loop, toys
 from ..training.tasks import TASKS, Task
 from .training import Training
 
@@ -24,10 +24,10 @@ class SymbolTraining(Training):
     shape: ClassVar[dict] = Training.shape | dict(
         task_options=dict(symbols=int, max_length=int),
         train=Training.shape["train"] | dict(steps=int, batch_size=int))
-    record = loop.Progress
+    record = toys.Progress
     pipeline = SymbolPipeline
     measure = staticmethod(loop.token_scores)
-    record_of = staticmethod(loop.progress_of)
+    record_of = staticmethod(toys.progress_of)
     validate_every = 25
     held_out: Any = ()  # validation examples; `prepare` makes them
 
@@ -40,7 +40,7 @@ class SymbolTraining(Training):
 
         Raises ValueError if no sequence is left to validate and to test on.
         """
-        self.held_out = self.task.validation(loop.VALIDATED)
+        self.held_out = self.task.validation(toys.VALIDATED)
         self.task.test(1)
         return []
 
@@ -48,9 +48,9 @@ class SymbolTraining(Training):
         """Return the batch (src, tgt_in, tgt_out) of a step; steps must be taken in order."""
         return self.task.batch(self.options["batch_size"], self.rng)
 
-    def validate(self, progress: loop.Progress) -> None:
+    def validate(self, progress: toys.Progress) -> None:
         """Write into a record the share of exactly decoded sequences; 1 solves the task."""
-        loop.write_share(self.model, self.recent, self.task, self.held_out, self.ranks, progress)
+        toys.write_share(self.model, self.recent, self.task, self.held_out, self.ranks, progress)
 
     def announcement(self, folder: Path) -> Iterator[str]:
         """Yield a line about the task, and one if the training needs much memory."""
@@ -60,7 +60,7 @@ class SymbolTraining(Training):
     def finish(self, history: list, seconds: float) -> tuple[dict, Iterator[str]]:
         """Decode the test examples. Training and validation never use them."""
         examples, model = self.task.test(TESTED), self.averaged()
-        share = loop.share_exact(model, examples, self.ranks, bos=self.task.bos, eos=self.task.eos)
+        share = toys.share_exact(model, examples, self.ranks, bos=self.task.bos, eos=self.task.eos)
         solved = "solved" if history and history[-1].solved else "not solved"
         told = (f"{self.task.name}: {solved} after {self.optimizer.t} steps, {share:.2%} of"
                 f" {len(examples[0])} test sequences exact, {seconds:.1f} s\n")

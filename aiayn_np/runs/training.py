@@ -137,7 +137,7 @@ class Training(ABC):
         taken = loop.training_steps(
             self.model, criterion, self.optimizer, self.batch, rate_of(self), steps=self.steps,
             rng=self.rng, gradient=gradient, threads=threads)
-        return loop.until_solved(
+        return loop.validated(
             self.model, map(self.record_of, taken), self.recent, self.validate, last=self.steps,
             every=self.validate_every, threads=threads,
             average_every=o.get("average_every", loop.AVERAGED_EVERY))

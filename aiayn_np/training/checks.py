@@ -7,7 +7,7 @@ from collections import deque
 
 import numpy as np
 
-from ..checks import check_array, check_ids, check_sizes, is_integer
+from ..checks import check_array, check_ids, is_integer
 from ..module import Cache, Module, leaves
 from .optimizer import Adam
 
@@ -38,11 +38,6 @@ def check_targets(logits, targets, pad):
     if targets.size and (targets == pad).all():
         raise ValueError(f"targets must hold at least one id that is not pad={pad}")
     return targets
-
-
-def check_sizes_or_none(**sizes):
-    """Check each size that is not None."""
-    check_sizes(**{name: size for name, size in sizes.items() if size is not None})
 
 
 def check_state(model, optimizer, recent, schedule):

@@ -66,7 +66,8 @@ class SharedGradient:
         n, first = self.ranks.size * self.accumulate, self.ranks.rank * self.accumulate
         if n == 1:
             return gradient_of(self.model, self.criterion, self.measure, batch, rng)
-        after: Any = copy.deepcopy(rng)      # without dropout, `rng` keeps its state
+        after: Any = copy.deepcopy(rng)      # without dropout `rng` keeps its state, so that any
+                                             # number of ranks draws the batches of one process
         seeds = after.integers(2**63, size=n) if after else ()
         rngs: list = [np.random.default_rng(seed) for seed in seeds] or [None] * n
         fresh = states(rngs)

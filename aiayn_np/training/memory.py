@@ -13,10 +13,7 @@ M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # glibc's malloc.h
 
 
 def keep_freed_memory() -> None:
-    """Make the C library keep freed memory for the next step, until this program ends.
-
-    The training loop calls it. Importing the package does not.
-    """
+    """Make the C library keep freed memory for the next step, until this program ends."""
     try:
         mallopt = ctypes.CDLL(None).mallopt
     except (AttributeError, OSError, TypeError):  # not glibc

@@ -119,10 +119,9 @@ class Task:
         check_sizes(n=n)
         found = held_out(self.symbols, self.max_length, n, split)
         if not found:
-            raise ValueError(
-                f"symbols={self.symbols} and max_length={self.max_length} leave no sequence of"
-                f" length >= {SHORTEST_HELD_OUT} to hold out: raise one of them"
-            )
+            raise ValueError(f"symbols={self.symbols} and max_length={self.max_length} leave no"
+                             f" sequence of length >= {SHORTEST_HELD_OUT} to hold out: raise one of"
+                             " them")
         return self.examples_of(found)
 
     def examples_of(self, sequences: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:

@@ -14,7 +14,7 @@ ROOMS = sorted({tuple(module.split(".")[:2]) for module, _ in NAMES})
 
 
 def test_the_names_of_the_package_are_public():
-    for module, name in (("training.loop", "train"), ("decoding.beam", "beam_search"),
+    for module, name in (("training.toys", "train"), ("decoding.beam", "beam_search"),
                          ("runs.open", "open_run")):
         assert (f"aiayn_np.{module}", name) in NAMES
     assert ("aiayn_course.lab.zoo.runner", "hunt") in NAMES

@@ -19,7 +19,7 @@ from aiayn_np import (
     save_checkpoint,
 )
 from aiayn_np.runs import checkpoint as module
-from aiayn_np.training.loop import train
+from aiayn_np.training.toys import train
 
 
 def build(seed, d_ff=12, dtype=np.float64):

@@ -25,8 +25,8 @@ from aiayn_np.runs.open import open_run
 from aiayn_np.structure import structure
 from aiayn_np.text.measures import PairProgress
 from aiayn_np.training import loop
-from aiayn_np.training.loop import Progress
 from aiayn_np.training.ranks import ALONE
+from aiayn_np.training.toys import Progress
 from aiayn_np.variants.choices import CHOICES, keywords
 
 

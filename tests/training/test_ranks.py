@@ -15,8 +15,9 @@ from aiayn_np.text.batches import Batches
 from aiayn_np.text.measures import loss_on
 from aiayn_np.training import ranks as module
 from aiayn_np.training.gradient import SharedGradient
-from aiayn_np.training.loop import share_exact, token_nats, validate
+from aiayn_np.training.loop import token_nats
 from aiayn_np.training.ranks import ALONE, launched
+from aiayn_np.training.toys import share_exact, validate
 
 
 def by_ranks(model, n, ids, seed=None, accumulate=1, cls=SharedGradient):

@@ -60,7 +60,7 @@ def test_steps_have_their_threads_and_the_caller_its_own(two, monkeypatch, threa
 
 def test_validation_and_the_rate_are_inside_too(two, monkeypatch):
     seen = []
-    monkeypatch.setattr("aiayn_np.training.loop.validate", lambda *_, **__: seen.append(now()))
+    monkeypatch.setattr("aiayn_np.training.toys.validate", lambda *_, **__: seen.append(now()))
     list(steps(Watched(), schedule=lambda step: seen.append(now()) or 0.0))
     assert seen == [1] * 6
 

@@ -15,7 +15,8 @@ from aiayn_np import (
     train,
     warmup_rate,
 )
-from aiayn_np.training.loop import averaged, token_scores, validate
+from aiayn_np.training.loop import averaged, token_scores
+from aiayn_np.training.toys import validate
 
 
 def small(rng, P_drop=0.1, task=None):
@@ -99,7 +100,7 @@ def test_the_average_is_what_is_validated_and_kept(rng, monkeypatch):
         validated.append(average.state_dict())
         return 1.0 if len(validated) == 7 else 0.5
 
-    monkeypatch.setattr("aiayn_np.training.loop.validate", perfect_at_70)
+    monkeypatch.setattr("aiayn_np.training.toys.validate", perfect_at_70)
     for p in train(model, task, steps=99, batch_size=2, rng=rng, validate_every=10):
         states[p.step] = model.state_dict()
     assert p.step == 70

@@ -8,8 +8,8 @@ import numpy as np
 
 from aiayn_np.plotting.figures import COLORS, MARKERS, draw_map
 from aiayn_np.plotting.maps import attention_maps
-from aiayn_np.training.loop import Progress, train
 from aiayn_np.training.tasks import FIRST_SYMBOL, TASKS, Task
+from aiayn_np.training.toys import Progress, train
 from aiayn_np.transformer import Transformer
 
 from ..experiment import AGREES, DISAGREES, NOT_HERE, Experiment, Result

@@ -414,7 +414,7 @@ def test_a_small_model_is_float32_and_takes_options(task):
 
 
 def test_learn_goes_on_when_the_task_is_solved_and_loads_no_average(task, monkeypatch):
-    monkeypatch.setattr("aiayn_np.training.loop.validate", lambda *_: 1.0)
+    monkeypatch.setattr("aiayn_np.training.toys.validate", lambda *_: 1.0)
     model = small_model(task, 0, d_model=8, d_ff=8, h=2)
     history = list(learn(model, task, 0, steps=26, batch_size=2))
     assert [p.step for p in history] == list(range(1, 27))  # `train` validates after 25
