@@ -131,50 +131,56 @@ def judge(job):
     sys.setprofile(None)
     must_be_as_before(before)
     looks = [look_at(name, names, errors, job["seed"]) for name in objects]
-    must_be_as_before({place: thing for place, thing in before.items() if callable(thing)})
+    must_be_as_before([part for part in before if callable(part[3])])
     wrong = [look[1:] for look in looks if look[1] != "right"]
     right = "right", say("but {error}", error=errors[0]) if errors else ""
     return (sum(look[0] for look in looks), *[*wrong, right][0])
 
 
 def held():
-    """Return {place: object} of all on which the check rests.
+    """Return [(place, container, key, object)] of all on which the check rests.
 
     These are the functions, classes, methods and data of the package, the code of each function,
     and the functions and classes of NumPy and of Python itself.
     """
-    found, seen = {}, set()
-    todo = [(f"{name}.{key}", thing) for name, module in [*sys.modules.items()]
-            if name.split(".")[0] in OURS for key, thing in [*vars(module).items()]
-            if key[:2] != "__" and (callable(thing) or name.split(".")[0] in PACKAGES)]
+    found, seen, todo = [], set(), [("", sys.modules)]
     while todo:
-        place, thing = todo.pop()
-        found[place] = thing
-        if id(thing) not in seen:
-            seen.add(id(thing))
-            todo += [(f"{place}.{key}", part) for key, part in parts_of(thing)]
+        place, container = todo.pop()
+        for key, thing in parts_of(container).items():
+            name = f"{place}.{key}".lstrip(".")
+            found.append((name, container, key, thing))
+            if id(thing) not in seen:
+                seen.add(id(thing))
+                todo.append((name, thing))
     return found
 
 
 def parts_of(thing):
-    """Return [(name, object)] of what a function, class, list, dict or object holds."""
+    """Return {key: object} of what a module, function, class, list, dict or object holds."""
+    if thing is sys.modules:
+        return {name: part for name, part in thing.items() if name.split(".")[0] in OURS}
+    if isinstance(thing, types.ModuleType):
+        package = thing.__name__.split(".")[0]
+        return {key: part for key, part in vars(thing).items() if package in OURS
+                and key[:2] != "__" and (package in PACKAGES or callable(part))}
     if isinstance(thing, types.FunctionType):
-        return [(key, getattr(thing, key)) for key in ("__code__", "__defaults__",
-                                                       "__kwdefaults__", "__dict__")]
+        return {key: getattr(thing, key) for key in ("__code__", "__defaults__", "__kwdefaults__",
+                                                     "__dict__")}
     if type(thing) in (list, tuple):
-        return [*enumerate(thing)]
+        return dict(enumerate(thing))
     kind = thing if isinstance(thing, type) else type(thing)
     ours = str(getattr(kind, "__module__", "")).split(".")[0] in PACKAGES
-    inside = thing if type(thing) is dict else vars(thing) if (
-        ours and hasattr(thing, "__dict__")) else {}
-    return [*inside.items()]
+    return dict(thing if type(thing) is dict else vars(thing) if (
+        ours and hasattr(thing, "__dict__")) else {})
 
 
 def must_be_as_before(before):
-    """Raise Refused if a place holds another object than in `before`."""
-    now = held()
-    for place, thing in before.items():
-        if now.get(place) is not thing:
+    """Raise Refused if a container holds another object than in `before`; it may hold more."""
+    now = {}
+    for place, container, key, thing in before:
+        if id(container) not in now:
+            now[id(container)] = parts_of(container)
+        if now[id(container)].get(key) is not thing:
             raise Refused("check changed", say("it replaces {name} while it runs", name=place))
 
 

@@ -88,7 +88,7 @@ ATTACKS = {  # name -> (code before a wrong answer, what its row says)
     "replaces sys.exit and _exit": ("import os\nos._exit = print", "wrong axis"),
     "replaces numpy.abs": ("import numpy\nnumpy.abs = lambda x: x - x", "check changed"),
     "replaces a builtin": ("import builtins\nbuiltins.all = lambda _: True", "check changed"),
-    "replaces isinstance": ("import builtins\nbuiltins.isinstance = lambda *_: True", "exits"),
+    "replaces isinstance": ("import builtins\nbuiltins.isinstance = lambda *_: True", "check changed"),
     "replaces a function": (PATCH.format("comparing", "c.same = lambda *_: True"),
                             "check changed"),
     "replaces a method": (PATCH.format("layer_check", "c.LayerCheck.run = lambda self: None"),
@@ -123,7 +123,7 @@ ATTACKS = {  # name -> (code before a wrong answer, what its row says)
                                 "wrong axis"),
     "crashes": ("import faulthandler\nfaulthandler._sigsegv()", "exits"),
     "an error whose text ends it": (
-        "class E(Exception):\n    def __str__(self): raise SystemExit\nraise E", "exits"),
+        "class E(Exception):\n    def __str__(self): raise SystemExit\nraise E", "wrong axis"),
     "a message without end": ("raise ValueError('x' * 10**7)", "wrong axis"),
     "traces the check": ("import sys\nsys.setprofile(lambda *_: 1 / 0)", "wrong axis"),
 }
@@ -146,6 +146,23 @@ def test_no_attack_earns_a_point_or_ends_the_others(tmp_path, name):
     assert package == {path: path.read_bytes() for path in package}
     assert (tmp_path / "bert" / "01_softmax.py").read_text() == RIGHT
     assert not any(b"61.25" in line for line in command_lines())
+
+
+HARMLESS = ["import numpy.ma", "import numpy.fft, numpy.lib.recfunctions", "import pandas",
+            "import matplotlib.pyplot", "import numpy\nnumpy.ma.array([1])",
+            "class E(Exception):\n    def __str__(self): raise ValueError\nraise E"]
+
+
+@LINUX
+@pytest.mark.slow
+def test_what_replaces_nothing_costs_no_point(tmp_path):
+    """Imports add modules to NumPy, and an error of the student's own may have no text."""
+    for i, code in enumerate(HARMLESS):
+        for where, text in {"above": f"{code}\n{RIGHT}", "below": f"{RIGHT}\n{code}"}.items():
+            (tmp_path / f"{where}{i}_01_softmax.py").write_text(text)
+    rows = list(grade(submissions(tmp_path)))
+    assert len(rows) == 2 * len(HARMLESS)
+    assert [row for row in rows if not row.passed] == []
 
 
 @pytest.mark.parametrize(("said", "points"), [
