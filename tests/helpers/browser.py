@@ -6,7 +6,7 @@ They run where Playwright is installed and finds a Chromium: `pip install playwr
 
 import os
 import shutil
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 
 import pytest
 
@@ -14,34 +14,23 @@ api = pytest.importorskip("playwright.sync_api")
 WIDE, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 
 
-@pytest.fixture(scope="module")
-def chromium():
+@contextmanager
+def started():
     found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))),
                  None)
     options = dict(executable_path=found) if found else {}
     as_root = hasattr(os, "geteuid") and os.geteuid() == 0
-    with ExitStack() as stack:
-        playwright = stack.enter_context(api.sync_playwright())
+    with api.sync_playwright() as playwright:
         try:
             browser = playwright.chromium.launch(args=["--no-sandbox"] * as_root, **options)
         except api.Error as error:
             pytest.skip(f"no Chromium: {str(error).splitlines()[0]}")
-        stack.callback(browser.close)
         yield browser
-
-
-@pytest.fixture
-def visit(chromium):
-    """visit(path, address) opens the page; what it asks for or complains of fails the test."""
-    with ExitStack() as stack:
-        def visit(path, address="", **options):
-            return stack.enter_context(opened(chromium, path, address, **options))
-
-        yield visit
+        browser.close()
 
 
 @contextmanager
-def opened(chromium, path, address, **options):
+def opened(chromium, path, address="", **options):
     context = chromium.new_context(**dict(viewport=WIDE, color_scheme="light") | options)
     page, asked, complaints = context.new_page(), [], []
     page.on("request", lambda request: asked.append(request.url))
@@ -52,3 +41,14 @@ def opened(chromium, path, address, **options):
     context.close()
     assert {url.split("#")[0] for url in asked} == {path.as_uri()}
     assert complaints == []
+
+
+def settled(page):
+    """Wait until what is typed in a live page is drawn, and the address bar names it."""
+    page.locator("#app[aria-busy='false']").wait_for(state="attached")
+    page.wait_for_function("() => location.hash === element('link').hash")
+
+
+def unfold(page):
+    page.evaluate("document.querySelectorAll('details').forEach((one) => (one.open = true))")
+    page.wait_for_timeout(50)                                          # "toggle" comes later

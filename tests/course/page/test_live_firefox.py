@@ -8,7 +8,6 @@ import subprocess
 import pytest
 from javascript import CASES, NAMES, SHARES, SOLVE, VARIANTS, packed, random_model
 from npm import installed
-from test_live_browser import path, run  # noqa: F401
 from test_live_forward import agree, cases_of
 from test_live_shares import agree as shares_agree
 
@@ -57,7 +56,7 @@ const [firefox, address, file] = process.argv.slice(2);
 """
 
 
-def test_firefox_computes_and_shows_the_same(path, run, tmp_path, rng):  # noqa: F811
+def test_firefox_computes_and_shows_the_same(path, run, tmp_path, rng):
     firefox = shutil.which("firefox-esr") or shutil.which("firefox")
     assert firefox, "this test needs Firefox"
     installed(tmp_path, "puppeteer-core@24")

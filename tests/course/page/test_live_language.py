@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from browser import chromium, visit  # noqa: F401
+from browser import settled
 from html_pages import data_of
 from javascript import SHARES, node, packed, rounded, solved
-from test_live_browser import lines, settled
+from test_live_browser import lines
 
 from aiayn_course.cli.main import main
 from aiayn_np.decoding.generation import generate
@@ -61,7 +61,7 @@ def words(request, tmp_path_factory):
     return open_run(run), folder / "page.html"
 
 
-def test_it_writes_what_the_command_writes(words, visit):  # noqa: F811
+def test_it_writes_what_the_command_writes(words, visit):
     run, path = words
     page = visit(path)
     settled(page)
@@ -80,7 +80,7 @@ def test_it_writes_what_the_command_writes(words, visit):  # noqa: F811
     assert page.locator("#source-note").inner_text().startswith("Left out, because")
 
 
-def test_it_has_the_parts_that_exist(words, visit):  # noqa: F811
+def test_it_has_the_parts_that_exist(words, visit):
     page = visit(words[1], "#src=a+cat&kind=cross&head=1&what-if=mask&what-if=positions")
     settled(page)
     assert "kind=cross" in page.locator("#address-note").inner_text()

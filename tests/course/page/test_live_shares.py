@@ -4,10 +4,10 @@ import copy
 
 import numpy as np
 import pytest
-from browser import api, chromium, visit  # noqa: F401
+from browser import api, settled
 from javascript import NAMES, SHARES, VARIANTS, node, packed, random_model
 from test_live import page_of
-from test_live_browser import model_of, path, run, settled  # noqa: F401
+from test_live_browser import model_of
 from test_live_forward import cases_of
 
 from aiayn_np import CopyTask
@@ -50,7 +50,7 @@ def test_every_share_is_that_of_python(variant, rng):
     agree(model, cases, node(SHARES, packed(model) | dict(cases=cases)))
 
 
-def test_the_page_shows_the_shares_of_each_written_token(visit, path, run):  # noqa: F811
+def test_the_page_shows_the_shares_of_each_written_token(visit, path, run):
     page = visit(path, "#src=3+1+4+1+5&kind=cross&query=1")
     page.locator("#shares summary").click()
     page.locator("#shares-table table").wait_for()
@@ -88,28 +88,6 @@ def plain(task, token):
     return {task.bos: "start", task.eos: "end"}.get(token) or task.tokens([token])[0]
 
 
-def test_the_sentence_names_what_spoke_half_as_much(visit, path):  # noqa: F811
-    """Both models say why in one line, and the number explains itself."""
-    page = visit(path, "#src=3+1+4&what-if=positions&query=0")
-    says = page.locator(".because")
-    api.expect(says.nth(1)).to_contain_text("Why")
-    for side in range(2):
-        text = says.nth(side).inner_text()
-        source, target, value = page.evaluate("""(side) => {
-          const { source, target, value } = shares_at(thoughts[side], 0);
-          return [source, target, value];
-        }""", side)
-        first, second = sorted([*source, *target])[:-3:-1]
-        assert (", then " in text) == (second >= first / 2)
-        assert text.startswith(f"Why “4”? {part_of(first, value)} of its logit comes from")
-        says.nth(side).get_by_role("button").first.click()
-        term = page.locator("#term").inner_text()
-        assert term.startswith("A logit says how strongly")
-        for number in (first, value):
-            assert f"{number:+.1f}".replace("-", "−") in term
-        page.keyboard.press("Escape")
-
-
 def test_a_muted_head_gives_no_share(rng):
     """In Python, the rows of W^O that the head's output meets are zero: the same function."""
     task = CopyTask()
@@ -124,7 +102,7 @@ def test_a_muted_head_gives_no_share(rng):
     agree(other, cases, found)
 
 
-def test_a_lit_curve_that_leads_elsewhere_than_the_sentence_is_told(visit, tmp_path, rng):  # noqa: F811
+def test_a_lit_curve_that_leads_elsewhere_than_the_sentence_is_told(visit, tmp_path, rng):
     """Also where the sentence names a token that was written; few models have such a place."""
     found = []
     for n in range(6):

@@ -1,7 +1,6 @@
 """The live page answers at once: the times of a model of the default size, in Chromium."""
 
 import pytest
-from browser import chromium, visit  # noqa: F401
 from html_pages import untrained_run
 
 from aiayn_course.cli.main import main
@@ -11,7 +10,7 @@ MEDIAN = "const median = (list) => list.sort((a, b) => a - b)[list.length >> 1];
 
 
 @pytest.fixture
-def page(visit, tmp_path):  # noqa: F811
+def page(visit, tmp_path):
     run = untrained_run(tmp_path / "run")
     assert main(["explore", str(run.folder), "1 2 3"]) == 0
     page = visit(run.folder / "explore.html")

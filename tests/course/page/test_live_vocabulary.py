@@ -3,13 +3,9 @@
 import io
 import json
 
-import numpy as np
 import pytest
-from browser import chromium, visit  # noqa: F401
-from html_pages import data_of
 from javascript import node
 from sentences import sentences
-from test_live import page_of
 
 from aiayn_course.data.number_words import number_words, small_number_words
 from aiayn_course.page.cutting import rules_of
@@ -45,7 +41,7 @@ def test_the_page_knows_every_number_and_what_is_none():
 
 
 @pytest.mark.slow
-def test_a_page_of_number_words_judges_an_answer(visit, tmp_path, rng):  # noqa: F811
+def test_a_page_of_number_words_judges_an_answer(visit, tmp_path, rng):
     vocabulary = vocabulary_of((line for pair in number_words().training for line in pair), 200)
     task = rules(vocabulary) | dict(name="text", eos=EOS, pad=PAD)
     model = Transformer(len(vocabulary), N=1, d_model=8, d_ff=8, h=1, max_len=40, rng=rng)
@@ -143,23 +139,11 @@ def test_rules_that_the_page_does_not_have_are_refused(options, message):
         rules_of(vocabulary_of(lines, size, **options))
 
 
-def test_the_rules_are_those_of_the_model(rng):
-    vocabulary = vocabulary_of((line for pair in sentences(60) for line in pair), 60)
-    found = rules_of(vocabulary)
-    assert found["add_dummy_prefix"] is found["remove_extra_whitespaces"] is True
-    assert [(found[k]) for k in ("pad", "eos", "unk")] == [PAD, EOS, UNK]
-    assert found["pieces"][found["pieces"].index("▁")] == vocabulary.processor.id_to_piece(
-        vocabulary.processor.piece_to_id("▁"))
-    assert np.diff(found["scores"][4:]).max() <= 0                     # in the order of joining
-    model = Transformer(len(vocabulary), N=1, d_model=8, d_ff=8, h=2, max_len=20, rng=rng)
-    assert data_of(page_of(model))["task"]["name"] == "copy"
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(("width", "height"), [(1280, 720), (853, 480)])
 @pytest.mark.parametrize("words", [False, True])
 def test_at_a_projector_nothing_is_cut_with_a_question_or_a_change(
-        visit, tmp_path, rng, width, height, words):  # noqa: F811
+        visit, tmp_path, rng, width, height, words):
     path = tmp_path / "page.html"
     if words:
         vocabulary = vocabulary_of((line for pair in number_words().training for line in pair), 200)

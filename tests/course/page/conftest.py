@@ -1,0 +1,35 @@
+"""A small trained run on reversing, and its page."""
+
+import pytest
+from trained import trained
+
+from aiayn_course.cli.main import main
+from aiayn_np.runs.start import start_symbols
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    sizes = dict(symbols=6, max_length=6, N=2, d_model=32, d_ff=64, h=2)
+    run, _ = start_symbols(tmp_path_factory.mktemp("runs") / "reverse", "reverse", **sizes)
+    run.folder.mkdir()
+    run.optimizer.t = 200
+    run.model.load_state_dict(trained("reverse")[0].state_dict())
+    run.save()
+    return run
+
+
+@pytest.fixture(scope="module")
+def path(run):
+    path = run.folder / "explore.html"
+    assert main(["explore", str(run.folder), "3 1 4 1 5", "0 1 2", "--out", str(path)]) == 0
+    return path
+
+
+@pytest.fixture
+def page(visit, path):
+    from browser import settled, unfold
+
+    page = visit(path)
+    settled(page)
+    unfold(page)
+    return page
