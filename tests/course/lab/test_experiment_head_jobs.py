@@ -1,6 +1,5 @@
 """Claim 10."""
 
-import dataclasses
 
 import numpy as np
 import pytest
@@ -15,7 +14,7 @@ from aiayn_course.lab.claims.head_jobs import (
     job_scores,
     job_table,
 )
-from aiayn_course.lab.experiment import AGREES, DISAGREES
+from aiayn_course.lab.experiment import DISAGREES
 from aiayn_course.lab.learning import small_model
 from aiayn_np.training.tasks import CopyTask, ReverseTask
 
@@ -23,18 +22,6 @@ from aiayn_np.training.tasks import CopyTask, ReverseTask
 @pytest.fixture(scope="module")
 def kept():
     return committed(HEAD_JOBS)
-
-
-def test_models_without_an_aligned_head_would_disagree(kept):
-    score = kept.score.copy()
-    score[0, 0, :, 0] = kept.baseline[0, 0, :, 0]
-    assert dataclasses.replace(kept, score=score).verdict == DISAGREES
-
-
-def test_with_another_job_in_every_model_it_would_agree(kept):
-    score = kept.score.copy()
-    score[:, :, 0, -1] = 1
-    assert dataclasses.replace(kept, score=score).verdict == AGREES
 
 
 @pytest.mark.parametrize("task", ["copy", "reverse"])

@@ -1,13 +1,12 @@
 """Claim 12, dropout."""
 
-import dataclasses
 
 import numpy as np
 import pytest
 from committed import REPEATS, committed
 
 from aiayn_course.lab.claims.overfitting import DROPOUT, FewExamples, dropout
-from aiayn_course.lab.experiment import AGREES, DISAGREES, NOT_HERE
+from aiayn_course.lab.experiment import AGREES, DISAGREES
 from aiayn_np.training.tasks import TEST, bucket
 
 
@@ -34,30 +33,11 @@ def test_few_examples_are_answered_as_reverse_answers_them(rng):
         np.testing.assert_array_equal(before[: len(symbols) + 1], [task.bos, *symbols[::-1]])
 
 
-def test_the_verdict_follows_the_numbers():
-    kept = committed(DROPOUT)
-    swap = [1, 0, 2]
-    swapped = {name: getattr(kept, name)[swap] for name in ("training", "validation", "accuracy")}
-    assert dataclasses.replace(kept, **swapped).verdict != AGREES
-    one_seed = kept.validation.copy()
-    one_seed[1, 2, -1] = one_seed[0, 2, -1] + 0.1
-    assert dataclasses.replace(kept, validation=one_seed).verdict == NOT_HERE
-    worse = dataclasses.replace(
-        kept, validation=kept.validation[:, ::1] * np.array([1, 9, 9])[:, None, None],
-        accuracy=kept.accuracy * np.array([1, 0.5, 0.5])[:, None, None],
-    )
-    assert worse.verdict == DISAGREES
-
-
-def test_it_is_repeatable_and_measures_at_every_step_it_names():
-    options = dict(sequences=20, steps=12, every=5, seeds=(3,), d_model=8, d_ff=8, h=2)
-    first, again = dropout(**options), dropout(**options)
-    np.testing.assert_array_equal(first.steps, [5, 10])
-    assert first.validation.shape == (3, 1, 2)
-    assert np.all(first.validation > 0)
-    np.testing.assert_array_equal(first.validation, again.validation)
-    other = dropout(**options | {"seeds": (4,)})
-    assert np.all(first.validation != other.validation)
+def test_it_measures_at_every_step_it_names():
+    found = dropout(sequences=20, steps=12, every=5, seeds=(3,), d_model=8, d_ff=8, h=2)
+    np.testing.assert_array_equal(found.steps, [5, 10])
+    assert found.validation.shape == (3, 1, 2)
+    assert np.all(found.validation > 0)
 
 
 @pytest.mark.slow

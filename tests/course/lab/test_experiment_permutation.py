@@ -50,12 +50,6 @@ def test_an_encoder_with_a_mask_or_one_that_looks_at_places_would_be_seen(encode
         assert dataclasses.replace(measured, random=random).verdict != AGREES
 
 
-@pytest.mark.parametrize("name", ["positions", "causal"])
-def test_positions_that_are_not_seen_or_a_mask_that_is_not_would_not_agree(measured, name):
-    random = measured.random | {name: measured.random["encoder"]}
-    assert dataclasses.replace(measured, random=random).verdict != AGREES
-
-
 @pytest.mark.parametrize("m", [2, 5, 9])
 def test_moving_gives_permutations_that_move_so_many(rng, m):
     P = moving(m, 9, 30, rng)

@@ -8,11 +8,6 @@ from aiayn_course.lab.experiment import AGREES, DISAGREES
 from aiayn_np import LearnedPositionalEncoding, SinusoidalPositionalEncoding
 
 
-@pytest.fixture(scope="module")
-def measured():
-    return shift_is_rotation()
-
-
 def test_learned_positions_would_not_agree():
     small = dict(k=(1, 3), d_model=16, T=512)
     assert shift_is_rotation(**small).verdict == AGREES
@@ -31,12 +26,3 @@ def test_another_base_would_not_agree(base):
     planted = shift_is_rotation((1, 3), d_model=16, T=512, positions=OtherBase)
     assert planted.error.min() > 1e-6
     assert planted.verdict == DISAGREES
-
-
-@pytest.mark.parametrize(
-    "field", ["error", "fitted_error", "matrix_error", "orthogonality", "composition",
-              "distance_error"],
-)
-def test_each_error_counts(measured, field):
-    wrong = type(measured)(**(vars(measured) | {field: getattr(measured, field) + 2e-12}))
-    assert wrong.verdict == DISAGREES

@@ -27,7 +27,7 @@ from aiayn_course.lab import (
     claims,
 )
 from aiayn_course.lab.experiment import plain, plain_text, restored
-from aiayn_course.lab.gallery import PAPERS, anchor, page
+from aiayn_course.lab.gallery import anchor, page
 from aiayn_course.lab.learning import each, learn, losses, scores, small_model, smooth
 from aiayn_course.lab.measuring import STEADY, exponent, peak_bytes, seconds
 from aiayn_np import CopyTask
@@ -103,26 +103,6 @@ def test_a_committed_result_is_whole_and_survives_another_round(experiment):
     assert result.verdict in (AGREES, IN_PART, DISAGREES, NOT_HERE)
 
 
-@every_experiment
-def test_a_committed_picture_is_a_small_png(experiment):
-    picture = (FIGURES / f"{experiment.name}.png").read_bytes()
-    assert picture.startswith(b"\x89PNG")
-    assert len(picture) <= 200_000
-
-
-@every_experiment
-def test_the_words_are_there_and_fit_a_page(experiment):
-    result = committed(experiment)
-    for text in (experiment.says, experiment.alt, result.title, result.finding):
-        assert text == text.strip() != ""
-        assert not re.search(r"[|\n]|\bnan\b|  ", text)  # would break the table of the gallery
-    assert re.search(r"[^.!?]\.$", result.finding)
-    assert not re.search(r"[.!?]\s", result.finding)  # one sentence
-    assert len(re.findall(r"[.!?](?=\s|$)", experiment.says)) <= 2
-    assert not set("[]") & set(experiment.alt)
-    assert re.match(r"\d", experiment.section) or experiment.claim > PAPERS
-
-
 def test_the_committed_gallery_is_the_one_that_the_results_give():
     text = page(EXPERIMENTS.values(), FIGURES)
     assert (FIGURES / "README.md").read_text(encoding="utf-8") == text
@@ -162,21 +142,12 @@ def test_what_needs_no_training_is_found_again(experiment):
 # Results
 
 
-@pytest.mark.parametrize(
-    ("value", "kept"),
-    [
-        (1.23456789e-7, 1.23457e-7),
-        (np.float32(0.1), 0.1),
-        (np.nan, None),
-        (np.array([1.0, np.nan, np.inf, -np.inf]), [1.0, None, None, None]),
-        (np.array([[1, 2]]), [[1, 2]]),
-        (12345678, 12345678),
-        (np.int64(3), 3),
-        (np.array([True, False]), [True, False]),
-        ({"a": np.array([0.123456789]), "b": {"c": (1, 2)}}, {"a": [0.123457], "b": {"c": [1, 2]}}),
-        ("word", "word"),
-    ],
-)
+@pytest.mark.parametrize(("value", "kept"), [
+    (1.23456789e-7, 1.23457e-7), (np.float32(0.1), 0.1), (np.nan, None), (12345678, 12345678),
+    (np.array([1.0, np.nan, np.inf, -np.inf]), [1.0, None, None, None]), (np.int64(3), 3),
+    (np.array([[1, 2]]), [[1, 2]]), (np.array([True, False]), [True, False]), ("word", "word"),
+    ({"a": np.array([0.123456789]), "b": {"c": (1, 2)}}, {"a": [0.123457], "b": {"c": [1, 2]}}),
+])
 def test_values_become_json_with_six_digits_and_none_for_what_is_not_finite(value, kept):
     assert plain(value) == kept
     assert json.loads(json.dumps(plain(value), allow_nan=False)) == kept
