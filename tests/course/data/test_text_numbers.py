@@ -67,13 +67,6 @@ def test_each_line_says_its_number_in_both_languages():
         assert german_value(german) == english_value(english) == int(digits)
 
 
-def test_without_spaces_it_is_german_spelling():
-    words = {digits: german.replace(" ", "") for german, _, digits in ROWS}
-    assert words["427"] == "vierhundertsiebenundzwanzig"
-    assert words["101010"] == "einhunderteintausendzehn"
-    assert words["1"] == "eins"
-
-
 def test_the_lists_share_no_number_and_hold_all_lines():
     lists = [{german_value(german) for german, _ in pairs} for pairs in number_words()]
     assert [len(numbers) for numbers in lists] == [7149, 500, 500]

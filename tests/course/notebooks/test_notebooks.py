@@ -57,8 +57,7 @@ def test_new_text_keeps_the_outputs_of_the_same_code_and_of_no_other():
     after.cells.insert(3, nbformat.v4.new_markdown_cell("More."))
     kept = [cell for cell in build.with_outputs_of(before, after).cells if cell.cell_type == "code"]
     assert [(c.outputs, c.execution_count) for c in kept] == [
-        (c.outputs, c.execution_count) for c in code_cells(build.SOURCES[0])
-    ]
+        (c.outputs, c.execution_count) for c in code_cells(build.SOURCES[0])]
     kept[3]["source"] += "  # a comment"
     build.with_outputs_of(before, after)
     kept[3]["source"] += "\nprint()"
@@ -76,11 +75,6 @@ def test_new_pictures_are_kept_only_where_a_text_or_a_number_changed():
     assert build.settled(before, copy.deepcopy(again)).cells[1:] == before.cells[1:]
     next(o for o in outputs if o.get("text"))["text"] += "9"
     assert build.settled(before, copy.deepcopy(again)) == again
-
-
-def test_there_are_lessons():
-    assert [s.name[:2] for s in build.SOURCES] == [f"{i + 1:02}" for i in range(len(build.SOURCES))]
-    assert build.SOURCES
 
 
 @lessons

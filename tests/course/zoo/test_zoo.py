@@ -123,15 +123,6 @@ def test_caught_by_another_check_only_is_not_caught_as_named(monkeypatch, capsys
     assert "NOT by values: loss" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(("others", "text"), [("", ""), ("a", ", 1 more"), ("ab", ", 2 more")])
-def test_a_row_counts_the_other_checks_that_caught_the_bug(others, text, monkeypatch, capsys):
-    named = BUGS[1].caught_by
-    monkeypatch.setattr(zoo, "failures", dict)
-    monkeypatch.setattr(zoo, "hunt", lambda bug: dict.fromkeys([named, *others], "wrong"))
-    assert main(["zoo", "1"]) == 0
-    assert f"  {named}{text}  " in capsys.readouterr().out
-
-
 def test_a_check_that_fails_without_a_bug_ends_the_hunt(monkeypatch, capsys, few_checks):
     monkeypatch.setattr(Softmax, "backward", BUGS[1].methods["backward"])
     assert main(["zoo", "30"]) == 1
