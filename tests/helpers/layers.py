@@ -40,7 +40,7 @@ from aiayn_np import (
 from aiayn_np.proofs.probing import randomise
 from aiayn_np.training.loss import ModelLoss
 
-LAYERS = {}
+LAYERS, CLASSES = {}, {}
 STACKS = (  # too slow for hundreds of draws
     "Encoder", "Decoder", "Transformer", "ModelLoss", "TokenStack", "LanguageModel",
     "MaskedLanguageModel",
@@ -72,7 +72,7 @@ def module_classes():
 def register(cls):
     """Decorator: this function draws configurations of the class `cls`."""
     def keep(function):
-        LAYERS[cls.__name__] = function
+        LAYERS[cls.__name__], CLASSES[cls.__name__] = function, cls
         return function
     return keep
 
@@ -135,16 +135,24 @@ def softmax(rng):
     return Softmax(), [scores], {}
 
 
-@register(Linear)
-def linear(rng):
-    d_in, d_out = sizes(rng, 2)
-    layer = Linear(d_in, d_out, bias=bool(rng.integers(2)), rng=rng)
-    return layer, [rng.standard_normal((*leading(rng), d_in))], {}
+def of_two_sizes(cls, **options):
+    """Draw a class of two sizes, which takes rows of the first; each option draws its value."""
+    def drawn(rng):
+        first, second = sizes(rng, 2)
+        layer = cls(first, second, **{part: draw(rng) for part, draw in options.items()}, rng=rng)
+        return layer, [rng.standard_normal((*leading(rng), first))], {}
+    return register(cls)(drawn)
 
 
-@register(ReLU)
-def relu(rng):
-    return ReLU(), [rng.standard_normal(leading(rng))], {}
+def yes_or_no(rng):
+    return bool(rng.integers(2))
+
+
+of_two_sizes(Linear, bias=yes_or_no)
+of_two_sizes(PositionwiseFeedForward)
+register(ReLU)(lambda rng: (ReLU(), [rng.standard_normal(leading(rng))], {}))
+register(Dropout)(lambda rng: (Dropout(rate(rng)), [rng.standard_normal(leading(rng))],
+                               dropout(rng)))
 
 
 @register(Mask)
@@ -153,20 +161,18 @@ def masking(rng):
     return Mask(), [rng.standard_normal(scores)], {"allowed": mask(rng, scores)}
 
 
-@register(Dropout)
-def dropping(rng):
-    return Dropout(rate(rng)), [rng.standard_normal(leading(rng))], dropout(rng)
+def queries_keys_values(rng, even=False):
+    """(inputs, options) of an attention: any leading axes, a mask, and dropout."""
+    B, h, T_q, T_k, d_k, d_v = sizes(rng, 6)
+    lead, d_k = [(), (B,), (B, h)][rng.integers(3)], 2 * d_k if even else d_k
+    shapes = [(*lead, T_q, d_k), (*lead, T_k, d_k), (*lead, T_k, d_v)]
+    options = {"allowed": mask(rng, (*lead, T_q, T_k)), **dropout(rng)}
+    return [rng.standard_normal(shape) for shape in shapes], options
 
 
 @register(ScaledDotProductAttention)
 def attention(rng):
-    B, h, T_q, T_k, d_k, d_v = sizes(rng, 6)
-    lead = [(), (B,), (B, h)][rng.integers(3)]
-    Q = rng.standard_normal((*lead, T_q, d_k))
-    K = rng.standard_normal((*lead, T_k, d_k))
-    V = rng.standard_normal((*lead, T_k, d_v))
-    options = {"allowed": mask(rng, (*lead, T_q, T_k)), **dropout(rng)}
-    return ScaledDotProductAttention(rate(rng)), [Q, K, V], options
+    return ScaledDotProductAttention(rate(rng)), *queries_keys_values(rng)
 
 
 @register(MultiHeadAttention)
@@ -183,18 +189,16 @@ def multi_head(rng):
     return layer, [x_Q, x_K, x_V], options
 
 
-@register(PositionwiseFeedForward)
-def feed_forward(rng):
-    d_model, d_ff = sizes(rng, 2)
-    layer = PositionwiseFeedForward(d_model, d_ff, rng=rng)
-    return layer, [rng.standard_normal((*leading(rng), d_model))], {}
+def norm_of_rows(cls):
+    """Draw a norm over the features, with rows of any mean and size."""
+    def drawn(rng):
+        d_model = width(rng)
+        x = rng.normal(rng.normal(0, 3), rng.uniform(0.5, 3), (*leading(rng), d_model))
+        return cls(d_model, eps=float(rng.choice([1e-6, 1e-3, 0.1]))), [x], {}
+    return register(cls)(drawn)
 
 
-@register(LayerNorm)
-def layer_norm(rng):
-    d_model = width(rng)
-    x = rng.normal(rng.normal(0, 3), rng.uniform(0.5, 3), (*leading(rng), d_model))
-    return LayerNorm(d_model, eps=float(rng.choice([1e-6, 1e-3, 0.1]))), [x], {}
+norm_of_rows(LayerNorm)
 
 
 @register(AddNorm)
@@ -204,36 +208,35 @@ def add_norm(rng):
     return AddNorm(d_model, rate(rng)), [x, sublayer_output], dropout(rng)
 
 
-@register(Embedding)
-def embedding(rng):
-    vocab_size, d_model = sizes(rng, 2)
-    layer = Embedding(vocab_size, d_model, rng=rng)
-    return layer, [rng.integers(0, vocab_size, leading(rng))], {}
+def embedding(cls):
+    def drawn(rng):
+        vocab_size, d_model = sizes(rng, 2)
+        layer = cls(vocab_size, d_model, rng=rng)
+        return layer, [rng.integers(0, vocab_size, leading(rng))], {}
+    return register(cls)(drawn)
 
 
-@register(OutputProjection)
-def output_projection(rng):
-    vocab_size, d_model = sizes(rng, 2)
-    E = Parameter(rng.standard_normal((vocab_size, d_model)))
-    return OutputProjection(E), [rng.standard_normal((*leading(rng), d_model))], {}
+def projection(cls):
+    def drawn(rng):
+        E = Parameter(rng.standard_normal(sizes(rng, 2)))
+        return cls(E), [rng.standard_normal((*leading(rng), E.value.shape[1]))], {}
+    return register(cls)(drawn)
 
 
-@register(SinusoidalPositionalEncoding)
-def sinusoidal(rng):
-    return positional(SinusoidalPositionalEncoding, rng)
-
-
-@register(LearnedPositionalEncoding)
-def learned(rng):
-    return positional(LearnedPositionalEncoding, rng)
-
-
-def positional(cls, rng):
+def positional(cls):
     """Even and odd d_model, with and without a start."""
-    d_model, T, start = sizes(rng, 3)
-    layer = cls(d_model, T + start + 2, rng=rng)
-    x = rng.standard_normal((*leading(rng)[1:], T, d_model))
-    return layer, [x], {"start": start} if rng.random() < 0.75 else {}
+    def drawn(rng):
+        d_model, T, start = sizes(rng, 3)
+        layer = cls(d_model, T + start + 2, rng=rng)
+        x = rng.standard_normal((*leading(rng)[1:], T, d_model))
+        return layer, [x], {"start": start} if rng.random() < 0.75 else {}
+    return register(cls)(drawn)
+
+
+embedding(Embedding)
+projection(OutputProjection)
+positional(SinusoidalPositionalEncoding)
+positional(LearnedPositionalEncoding)
 
 
 def heads(rng):
@@ -247,17 +250,13 @@ def heads(rng):
     return (width(rng), d_ff, h), options
 
 
-@register(EncoderLayer)
-def encoder_layer(rng):
-    (d_model, d_ff, h), options = heads(rng)
-    return EncoderLayer(d_model, d_ff, h, **options), *encoder_call(rng, d_model, h)
-
-
-@register(Encoder)
-def encoder(rng):
-    (d_model, d_ff, h), options = heads(rng)
-    layers = [EncoderLayer(d_model, d_ff, h, **options) for _ in range(2)]
-    return Encoder(layers), *encoder_call(rng, d_model, h)
+def layer_of_a_stack(cls, call, stack=None):
+    """Draw a layer, or a stack of two; `call` gives its inputs and options."""
+    def drawn(rng):
+        (d_model, d_ff, h), options = heads(rng)
+        layers = [cls(d_model, d_ff, h, **options) for _ in range(2 if stack else 1)]
+        return stack(layers) if stack else layers[0], *call(rng, d_model, h)
+    return register(stack or cls)(drawn)
 
 
 def encoder_call(rng, d_model, h):
@@ -267,19 +266,6 @@ def encoder_call(rng, d_model, h):
     }
 
 
-@register(DecoderLayer)
-def decoder_layer(rng):
-    (d_model, d_ff, h), options = heads(rng)
-    return DecoderLayer(d_model, d_ff, h, **options), *decoder_call(rng, d_model, h)
-
-
-@register(Decoder)
-def decoder(rng):
-    (d_model, d_ff, h), options = heads(rng)
-    layers = [DecoderLayer(d_model, d_ff, h, **options) for _ in range(2)]
-    return Decoder(layers), *decoder_call(rng, d_model, h)
-
-
 def decoder_call(rng, d_model, h):
     B, T_tgt, T_src = sizes(rng, 3)
     x = rng.standard_normal((B, T_tgt, d_model))
@@ -287,6 +273,12 @@ def decoder_call(rng, d_model, h):
     allowed = causal(T_tgt) & (rng.random((B, 1, 1, T_tgt)) < 0.8)
     options = {"allowed": allowed, "memory_allowed": mask(rng, (B, h, T_tgt, T_src))}
     return [x, memory], options | dropout(rng)
+
+
+for layer, call, stack in ((EncoderLayer, encoder_call, Encoder),
+                           (DecoderLayer, decoder_call, Decoder)):
+    layer_of_a_stack(layer, call)
+    layer_of_a_stack(layer, call, stack)
 
 
 @register(LabelSmoothedCrossEntropy)

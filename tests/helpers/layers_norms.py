@@ -6,30 +6,22 @@ from layers import (
     decoder_call,
     dropout,
     encoder_call,
-    heads,
-    leading,
+    layer_of_a_stack,
+    norm_of_rows,
     padded_ids,
     rate,
     register,
     sizes,
-    width,
 )
 
-from aiayn_np import (
-    EncoderLayer,
-    LearnedPositionalEncoding,
-    SinusoidalPositionalEncoding,
-)
+from aiayn_np import EncoderLayer, LearnedPositionalEncoding, SinusoidalPositionalEncoding
 from aiayn_np.variants.models import LanguageModel, TokenStack
 from aiayn_np.variants.norms import BatchNorm, RMSNorm
 from aiayn_np.variants.pre_norm import PreNormDecoderLayer, PreNormEncoderLayer
 
-
-@register(RMSNorm)
-def rms_norm(rng):
-    d_model = width(rng)
-    x = rng.normal(rng.normal(0, 3), rng.uniform(0.5, 3), (*leading(rng), d_model))
-    return RMSNorm(d_model, eps=float(rng.choice([1e-6, 1e-3, 0.1]))), [x], {}
+norm_of_rows(RMSNorm)
+layer_of_a_stack(PreNormEncoderLayer, encoder_call)
+layer_of_a_stack(PreNormDecoderLayer, decoder_call)
 
 
 @register(BatchNorm)
@@ -39,18 +31,6 @@ def batch_norm(rng):
     statistics = (rng.standard_normal(d_model), rng.uniform(0.5, 2, d_model))
     options = {"statistics": statistics} if rng.random() < 0.4 else {}
     return BatchNorm(d_model, eps=float(rng.choice([1e-5, 1e-3, 0.1]))), [x], options
-
-
-@register(PreNormEncoderLayer)
-def pre_norm_encoder_layer(rng):
-    (d_model, d_ff, h), options = heads(rng)
-    return PreNormEncoderLayer(d_model, d_ff, h, **options), *encoder_call(rng, d_model, h)
-
-
-@register(PreNormDecoderLayer)
-def pre_norm_decoder_layer(rng):
-    (d_model, d_ff, h), options = heads(rng)
-    return PreNormDecoderLayer(d_model, d_ff, h, **options), *decoder_call(rng, d_model, h)
 
 
 def ids_and_stack(rng):

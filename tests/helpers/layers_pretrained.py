@@ -1,6 +1,18 @@
 """Configurations of the layers that GPT-2, BERT and Marian need, for the laws; see layers.py."""
 
-from layers import dropout, leading, padded_ids, positional, rate, register, sizes, width
+from layers import (
+    dropout,
+    embedding,
+    leading,
+    of_two_sizes,
+    padded_ids,
+    positional,
+    projection,
+    rate,
+    register,
+    sizes,
+    width,
+)
 
 from aiayn_np import EncoderLayer, Parameter, ReLU
 from aiayn_np.variants.activations import GELU, FeedForward, SiLU, TanhGELU
@@ -20,25 +32,15 @@ def elementwise(cls):
     """An activation over numbers on both sides of zero, some of them far away."""
     def drawn(rng):
         return cls(), [rng.uniform(0.5, 3) * rng.standard_normal(leading(rng))], {}
-    return drawn
+    return register(cls)(drawn)
 
 
 for activation in (GELU, TanhGELU, SiLU):
-    register(activation)(elementwise(activation))
-
-
-@register(FeedForward)
-def feed_forward(rng):
-    d_model, d_ff = sizes(rng, 2)
-    layer = FeedForward(d_model, d_ff, activation=ACTIVATIONS[rng.integers(4)](), rng=rng)
-    return layer, [rng.standard_normal((*leading(rng), d_model))], {}
-
-
-@register(UnscaledEmbedding)
-def unscaled_embedding(rng):
-    vocab_size, d_model = sizes(rng, 2)
-    layer = UnscaledEmbedding(vocab_size, d_model, rng=rng)
-    return layer, [rng.integers(0, vocab_size, leading(rng))], {}
+    elementwise(activation)
+of_two_sizes(FeedForward, activation=lambda rng: ACTIVATIONS[rng.integers(4)]())
+embedding(UnscaledEmbedding)
+positional(SinusoidsInHalves)
+projection(BiasedProjection)
 
 
 @register(SegmentEmbedding)
@@ -48,18 +50,6 @@ def segment_embedding(rng):
     options = {"segments": rng.integers(0, segments, shape)} if rng.random() < 0.75 else {}
     return SegmentEmbedding(segments, d_model, rng=rng), [
         rng.standard_normal((*shape, d_model))], options
-
-
-@register(SinusoidsInHalves)
-def sinusoids_in_halves(rng):
-    return positional(SinusoidsInHalves, rng)
-
-
-@register(BiasedProjection)
-def biased_projection(rng):
-    vocab_size, d_model = sizes(rng, 2)
-    E = Parameter(rng.standard_normal((vocab_size, d_model)))
-    return BiasedProjection(E), [rng.standard_normal((*leading(rng), d_model))], {}
 
 
 @register(MaskedTokenHead)

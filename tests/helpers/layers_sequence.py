@@ -1,6 +1,6 @@
 """Configurations of what works along the sequence for the laws; see layers.py."""
 
-from layers import dropout, leading, mask, rate, register, sizes
+from layers import dropout, leading, mask, queries_keys_values, rate, register, sizes
 
 from aiayn_np.variants.convolution import Convolution1D
 from aiayn_np.variants.local import LocalAttention
@@ -22,28 +22,19 @@ def local(rng):
 @register(MemoryEfficientAttention)
 def memory_efficient(rng):
     """Blocks of one key, of a few and of more than there are."""
-    B, h, T_q, T_k, d_k, d_v = sizes(rng, 6)
-    lead = [(), (B,), (B, h)][rng.integers(3)]
-    Q = rng.standard_normal((*lead, T_q, d_k))
-    K = rng.standard_normal((*lead, T_k, d_k))
-    V = rng.standard_normal((*lead, T_k, d_v))
-    options = {"allowed": mask(rng, (*lead, T_q, T_k)), **dropout(rng)}
-    return MemoryEfficientAttention(int(rng.integers(1, T_k + 2))), [Q, K, V], options
+    inputs, options = queries_keys_values(rng)
+    return MemoryEfficientAttention(int(rng.integers(1, inputs[1].shape[-2] + 2))), inputs, options
 
 
-@register(RNN)
-def rnn(rng):
-    return recurrent(RNN, rng)
+def recurrent(cls):
+    def drawn(rng):
+        B, T, d_in, d_hidden = sizes(rng, 4)
+        return cls(d_in, d_hidden, rng=rng), [rng.standard_normal((B, T, d_in))], {}
+    return register(cls)(drawn)
 
 
-@register(GRU)
-def gru(rng):
-    return recurrent(GRU, rng)
-
-
-def recurrent(cls, rng):
-    B, T, d_in, d_hidden = sizes(rng, 4)
-    return cls(d_in, d_hidden, rng=rng), [rng.standard_normal((B, T, d_in))], {}
+recurrent(RNN)
+recurrent(GRU)
 
 
 @register(Convolution1D)

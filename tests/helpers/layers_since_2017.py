@@ -1,6 +1,19 @@
 """Configurations of the parts of later models, rotary positions to SwiGLU; see layers.py."""
 
-from layers import dropout, leading, mask, padded_ids, rate, register, sizes, width
+from layers import (
+    dropout,
+    leading,
+    mask,
+    of_two_sizes,
+    padded_ids,
+    positional,
+    queries_keys_values,
+    rate,
+    register,
+    sizes,
+    width,
+    yes_or_no,
+)
 
 from aiayn_np import ReLU, ScaledDotProductAttention
 from aiayn_np.variants.activations import GELU, SiLU
@@ -35,12 +48,7 @@ register(RotaryPositions)(rotary(RotaryPositions))
 register(NormedRotaryPositions)(rotary(NormedRotaryPositions))
 
 
-@register(NoPositions)
-def no_positions(rng):
-    d_model, T, start = sizes(rng, 3)
-    options = {"start": start} if rng.random() < 0.75 else {}
-    x = rng.standard_normal((*leading(rng)[1:], T, d_model))
-    return NoPositions(d_model, T + start + 2), [x], options
+positional(NoPositions)
 
 
 def rotary_attention(rng, d_k):
@@ -53,13 +61,8 @@ def rotary_attention(rng, d_k):
 
 @register(RotaryAttention)
 def attention(rng):
-    B, h, T_q, T_k, half, d_v = sizes(rng, 6)
-    lead = [(), (B,), (B, h)][rng.integers(3)]
-    Q = rng.standard_normal((*lead, T_q, 2 * half))
-    K = rng.standard_normal((*lead, T_k, 2 * half))
-    V = rng.standard_normal((*lead, T_k, d_v))
-    options = {"allowed": mask(rng, (*lead, T_q, T_k)), **dropout(rng)}
-    return rotary_attention(rng, 2 * half), [Q, K, V], options
+    inputs, options = queries_keys_values(rng, even=True)
+    return rotary_attention(rng, inputs[0].shape[-1]), inputs, options
 
 
 @register(GroupedQueryAttention)
@@ -79,12 +82,7 @@ def grouped(rng):
     return layer, [x_Q, x_K, x_V], options
 
 
-@register(SwiGLU)
-def gated(rng):
-    d_model, d_ff = sizes(rng, 2)
-    layer = SwiGLU(d_model, d_ff, activation=[SiLU, GELU, ReLU][rng.integers(3)],
-                   bias=bool(rng.integers(2)), rng=rng)
-    return layer, [rng.standard_normal((*leading(rng), d_model))], {}
+of_two_sizes(SwiGLU, activation=lambda rng: [SiLU, GELU, ReLU][rng.integers(3)], bias=yes_or_no)
 
 
 def options_of(rng):

@@ -1,86 +1,53 @@
 """Which plain loop each layer of the registry is compared with."""
 
-from reference import (
-    naive_add_norm,
-    naive_attention,
-    naive_cross_entropy,
-    naive_decoder_layer,
-    naive_embedding,
-    naive_encoder_layer,
-    naive_feed_forward,
-    naive_gated,
-    naive_grouped,
-    naive_layer_norm,
-    naive_linear,
-    naive_llama_layer,
-    naive_matmul,
-    naive_multi_head,
-    naive_rms_norm,
-    naive_rotary,
-    naive_rotary_attention,
-    naive_sinusoids,
-    naive_softmax,
-    naive_transformer,
-)
-from reference_variants import (
-    naive_bias,
-    naive_convolution,
-    naive_language_model,
-    naive_local,
-    naive_pre_norm_decoder,
-    naive_pre_norm_encoder,
-    naive_scored_attention,
-    naive_scores,
-    naive_stack,
-    naive_window_attention,
-)
+import reference as ref
+import reference_variants as var
 
 LOOPS = {
-    "Softmax": lambda layer, x: naive_softmax(x),
-    "Linear": naive_linear,
-    "ScaledDotProductAttention": lambda layer, Q, K, V, allowed: naive_attention(Q, K, V, allowed),
-    "MultiHeadAttention": naive_multi_head,
-    "PositionwiseFeedForward": naive_feed_forward,
-    "LayerNorm": lambda layer, x: naive_layer_norm(
+    "Softmax": lambda layer, x: ref.naive_softmax(x),
+    "Linear": ref.naive_linear,
+    "ScaledDotProductAttention": lambda layer, *QKV, allowed: ref.naive_attention(*QKV, allowed),
+    "MultiHeadAttention": ref.naive_multi_head,
+    "PositionwiseFeedForward": ref.naive_feed_forward,
+    "LayerNorm": lambda layer, x: ref.naive_layer_norm(
         x, layer.gamma.value, layer.beta.value, layer.eps
     ),
-    "AddNorm": naive_add_norm,
-    "Embedding": lambda layer, ids: naive_embedding(layer.E.value, ids),
-    "OutputProjection": lambda layer, x: naive_matmul(x, layer.E.value.T),
+    "AddNorm": ref.naive_add_norm,
+    "Embedding": lambda layer, ids: ref.naive_embedding(layer.E.value, ids),
+    "OutputProjection": lambda layer, x: ref.naive_matmul(x, layer.E.value.T),
     "SinusoidalPositionalEncoding": lambda layer, x, start=0: (
-        x + naive_sinusoids(x.shape[-2], x.shape[-1], start)
+        x + ref.naive_sinusoids(x.shape[-2], x.shape[-1], start)
     ),
     "LearnedPositionalEncoding": lambda layer, x, start=0: (
         x + layer.E.value[start : start + x.shape[-2]]
     ),
-    "EncoderLayer": naive_encoder_layer,
-    "DecoderLayer": naive_decoder_layer,
-    "LabelSmoothedCrossEntropy": lambda layer, logits, targets: naive_cross_entropy(
+    "EncoderLayer": ref.naive_encoder_layer,
+    "DecoderLayer": ref.naive_decoder_layer,
+    "LabelSmoothedCrossEntropy": lambda layer, logits, targets: ref.naive_cross_entropy(
         logits, targets, layer.eps_ls, layer.pad
     ),
-    "Transformer": naive_transformer,
-    "RMSNorm": naive_rms_norm,
-    "RotaryPositions": naive_rotary,
-    "NormedRotaryPositions": naive_rotary,
+    "Transformer": ref.naive_transformer,
+    "RMSNorm": ref.naive_rms_norm,
+    "RotaryPositions": ref.naive_rotary,
+    "NormedRotaryPositions": ref.naive_rotary,
     "NoPositions": lambda layer, x, start=0: x,
-    "RotaryAttention": naive_rotary_attention,
-    "GroupedQueryAttention": naive_grouped,
-    "SwiGLU": naive_gated,
-    "LlamaLayer": naive_llama_layer,
-    "LocalAttention": naive_local,
-    "MemoryEfficientAttention": lambda layer, Q, K, V, allowed: naive_attention(Q, K, V, allowed),
-    "Convolution1D": naive_convolution,
-    **dict.fromkeys(
-        ("DotScore", "GeneralScore", "AdditiveScore", "ConcatScore", "RelativeScore"), naive_scores
-    ),
-    **dict.fromkeys(("ScoredAttention", "RelativeAttention"), naive_scored_attention),
+    "RotaryAttention": ref.naive_rotary_attention,
+    "GroupedQueryAttention": ref.naive_grouped,
+    "SwiGLU": ref.naive_gated,
+    "LlamaLayer": ref.naive_llama_layer,
+    "LocalAttention": var.naive_local,
+    "MemoryEfficientAttention": lambda layer, *QKV, allowed: ref.naive_attention(*QKV, allowed),
+    "Convolution1D": var.naive_convolution,
+    **dict.fromkeys(("DotScore", "GeneralScore", "AdditiveScore", "ConcatScore", "RelativeScore"),
+                    var.naive_scores),
+    **dict.fromkeys(("ScoredAttention", "RelativeAttention"), var.naive_scored_attention),
     **dict.fromkeys(
         ("RelativePositionBias", "RelativePositionBias2D"),
-        lambda layer, scores: scores + naive_bias(layer, *scores.shape[-2:]),
+        lambda layer, scores: scores + var.naive_bias(layer, *scores.shape[-2:]),
     ),
-    "WindowAttention": naive_window_attention,
-    "PreNormEncoderLayer": naive_pre_norm_encoder,
-    "PreNormDecoderLayer": naive_pre_norm_decoder,
-    "TokenStack": naive_stack,
-    "LanguageModel": naive_language_model,
+    "WindowAttention": var.naive_window_attention,
+    "PreNormEncoderLayer": var.naive_pre_norm_encoder,
+    "PreNormDecoderLayer": var.naive_pre_norm_decoder,
+    "TokenStack": var.naive_stack,
+    "LanguageModel": var.naive_language_model,
 }

@@ -282,9 +282,8 @@ def naive_llama_layer(layer, x, allowed=None):
     return x + naive_gated(layer.feed_forward, naive_rms_norm(layer.norm_2, x))
 
 
-def naive_adam(value, grads, rates, beta_1=0.9, beta_2=0.98, eps=1e-9, decay=0.0):
-    """The values of one scalar after each step of Algorithm 1 of Kingma and Ba; with a decay, of
-    Algorithm 2 of Loshchilov and Hutter."""
+def naive_adam(value, grads, rates, beta_1=0.9, beta_2=0.98, eps=1e-9):
+    """The values of one scalar after each step of Algorithm 1 of Kingma and Ba."""
     m = v = 0.0
     values = []
     for t, (grad, rate) in enumerate(zip(grads, rates, strict=True), start=1):
@@ -292,7 +291,7 @@ def naive_adam(value, grads, rates, beta_1=0.9, beta_2=0.98, eps=1e-9, decay=0.0
         v = beta_2 * v + (1 - beta_2) * grad**2
         m_hat = m / (1 - beta_1**t)
         v_hat = v / (1 - beta_2**t)
-        value = value - rate * (m_hat / (math.sqrt(v_hat) + eps) + decay * value)
+        value = value - rate * m_hat / (math.sqrt(v_hat) + eps)
         values.append(value)
     return values
 

@@ -3,26 +3,14 @@
 import math
 
 import numpy as np
-from reference import (
-    is_allowed,
-    naive_attention,
-    naive_encoder_layer,
-    naive_feed_forward,
-    naive_layer_norm,
-    naive_llama_layer,
-    naive_matmul,
-    naive_multi_head,
-    naive_rms_norm,
-    naive_sinusoids,
-    naive_softmax,
-)
+import reference as ref
 
 
 def naive_local(layer, Q, K, V, allowed=None):
     """Attention whose query i may look at the keys j with |i - j| <= radius."""
     i = np.arange(Q.shape[-2])
     near = abs(i[:, None] - i) <= layer.radius
-    return naive_attention(Q, K, V, near if allowed is None else near & allowed)
+    return ref.naive_attention(Q, K, V, near if allowed is None else near & allowed)
 
 
 def naive_convolution(layer, x):
@@ -77,9 +65,9 @@ def naive_scored_attention(layer, Q, K, V, allowed=None):
     """sum_j softmax_j(score(Q_i, K_j)) V_j over the allowed j."""
     scores = naive_scores(layer.score, Q, K)
     for *leading, i, j in np.ndindex(scores.shape):
-        if not is_allowed(allowed, leading, i, j):
+        if not ref.is_allowed(allowed, leading, i, j):
             scores[(*leading, i, j)] = -math.inf
-    weights = naive_softmax(scores)
+    weights = ref.naive_softmax(scores)
     y = np.zeros((*Q.shape[:-1], V.shape[-1]))
     for *leading, i, c in np.ndindex(y.shape):
         y[(*leading, i, c)] = sum(float(w) * float(V[(*leading, j, c)])
@@ -119,7 +107,7 @@ def naive_window_attention(layer, x):
     """For every pixel: attention over the pixels of its region, head by head."""
     m, (B, H, W, d_model) = layer.self_attention, x.shape
     h, M, d_k = m.h, layer.window, m.d_k
-    q, k, v = (naive_matmul(x, linear.W.value) for linear in (m.linear_Q, m.linear_K, m.linear_V))
+    q, k, v = (ref.naive_matmul(x, getattr(m, f"linear_{name}").W.value) for name in "QKV")
     b = m.attention.score.bias.b.value.reshape(2 * M - 1, 2 * M - 1, h)
     heads = np.zeros((B, H, W, d_model))
     for n, r, c, head in np.ndindex(B, H, W, h):
@@ -130,36 +118,36 @@ def naive_window_attention(layer, x):
             sum(q[n, r, c, mine] * k[n, R, C, mine]) / math.sqrt(d_k)
             + b[r - R + M - 1, c - C + M - 1, head] for R, C in seen
         ])
-        for w, (R, C) in zip(naive_softmax(scores), seen):
+        for w, (R, C) in zip(ref.naive_softmax(scores), seen):
             heads[n, r, c, mine] += w * v[n, R, C, mine]
-    return naive_matmul(heads, m.linear_O.W.value)
+    return ref.naive_matmul(heads, m.linear_O.W.value)
 
 
 def naive_norm(layer, x):
     """A layer norm, or the norm by the root of the mean square."""
     if not hasattr(layer, "beta"):
-        return naive_rms_norm(layer, x)
-    return naive_layer_norm(x, layer.gamma.value, layer.beta.value, layer.eps)
+        return ref.naive_rms_norm(layer, x)
+    return ref.naive_layer_norm(x, layer.gamma.value, layer.beta.value, layer.eps)
 
 
 def naive_pre_norm_encoder(layer, x, allowed=None):
     """x + attention(norm(x)), then x + feed-forward(norm(x)), without dropout."""
     n = naive_norm(layer.norm_1, x)
-    x = x + naive_multi_head(layer.self_attention, n, n, n, allowed)
-    return x + naive_feed_forward(layer.feed_forward, naive_norm(layer.norm_2, x))
+    x = x + ref.naive_multi_head(layer.self_attention, n, n, n, allowed)
+    return x + ref.naive_feed_forward(layer.feed_forward, naive_norm(layer.norm_2, x))
 
 
 def naive_pre_norm_decoder(layer, x, memory, allowed=None, memory_allowed=None):
     """The same with attention over the memory, whose own norm ends the encoder."""
     n = naive_norm(layer.norm_1, x)
-    x = x + naive_multi_head(layer.self_attention, n, n, n, allowed)
+    x = x + ref.naive_multi_head(layer.self_attention, n, n, n, allowed)
     n = naive_norm(layer.norm_2, x)
-    x = x + naive_multi_head(layer.cross_attention, n, memory, memory, memory_allowed)
-    return x + naive_feed_forward(layer.feed_forward, naive_norm(layer.norm_3, x))
+    x = x + ref.naive_multi_head(layer.cross_attention, n, memory, memory, memory_allowed)
+    return x + ref.naive_feed_forward(layer.feed_forward, naive_norm(layer.norm_3, x))
 
 
-OF_STACKS = {"EncoderLayer": naive_encoder_layer, "PreNormEncoderLayer": naive_pre_norm_encoder,
-             "LlamaLayer": naive_llama_layer}
+OF_STACKS = {"EncoderLayer": ref.naive_encoder_layer, "PreNormEncoderLayer": naive_pre_norm_encoder,
+             "LlamaLayer": ref.naive_llama_layer}
 
 
 def naive_stack(stack, ids, allowed=None):
@@ -170,7 +158,7 @@ def naive_stack(stack, ids, allowed=None):
     if hasattr(stack.positions, "E"):
         x = x + stack.positions.E.value[:T]
     elif type(stack.positions).__name__ != "NoPositions":
-        x = x + naive_sinusoids(T, stack.d_model)
+        x = x + ref.naive_sinusoids(T, stack.d_model)
     for layer in stack.encoder.layers:
         x = OF_STACKS[type(layer).__name__](layer, x, allowed)
     return x if stack.encoder.norm is None else naive_norm(stack.encoder.norm, x)
@@ -184,4 +172,4 @@ def naive_language_model(model, ids):
         for j in range(i + 1):
             allowed[b, 0, i, j] = model.pad is None or ids[b, j] != model.pad
     x = naive_stack(model.stack, ids, allowed)
-    return naive_matmul(x, model.output_projection.E.value.T)
+    return ref.naive_matmul(x, model.output_projection.E.value.T)

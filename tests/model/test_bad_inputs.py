@@ -15,28 +15,19 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from layers import LAYERS, draw
+from layers import CLASSES, LAYERS, draw
 from proof import arrays_in
 
 import aiayn_np
 from aiayn_np import (
     Adam,
-    AddNorm,
     CopyTask,
-    DecoderLayer,
     Dropout,
-    Embedding,
-    EncoderLayer,
     LabelSmoothedCrossEntropy,
     LayerNorm,
-    LearnedPositionalEncoding,
-    Linear,
     MultiHeadAttention,
-    OutputProjection,
     Parameter,
-    PositionwiseFeedForward,
     ScaledDotProductAttention,
-    SinusoidalPositionalEncoding,
     Transformer,
     causal,
     checks,
@@ -45,18 +36,6 @@ from aiayn_np import (
     train,
     warmup_rate,
 )
-from aiayn_np.variants.convolution import Convolution1D
-from aiayn_np.variants.gated import SwiGLU
-from aiayn_np.variants.grouped import GroupedQueryAttention
-from aiayn_np.variants.local import LocalAttention
-from aiayn_np.variants.memory_efficient import MemoryEfficientAttention
-from aiayn_np.variants.models import LanguageModel
-from aiayn_np.variants.pre_norm import PreNormDecoderLayer, PreNormEncoderLayer
-from aiayn_np.variants.recurrent import GRU, RNN
-from aiayn_np.variants.relative_position import RelativePositionBias, RelativePositionBias2D
-from aiayn_np.variants.rotary import RotaryPositions
-from aiayn_np.variants.scoring import AdditiveScore, ConcatScore, GeneralScore
-from aiayn_np.variants.windows import WindowAttention
 
 B, H, T_Q, T_K, D = 2, 2, 3, 5, 8
 
@@ -133,48 +112,49 @@ WRONG_SIZES = [
     ("4", TypeError, "must be an integer, got {0}='4'"),
     (None, TypeError, "must be an integer, got {0}=None"),
 ]
+SIZES = dict(
+    d_in=3, d_out=4, vocab_size=5, d_model=4, d_ff=6, h=2, h_kv=2, d_k=4, d_v=5, d_a=4,
+    N=1, max_len=7, d_hidden=4, k=3, block=2, max_distance=3, height=2, width=3, window=3,
+    symbols=4, max_length=5)
 SIZED = {
-    Linear: dict(d_in=3, d_out=4), Embedding: dict(vocab_size=5, d_model=4),
-    LayerNorm: dict(d_model=4), AddNorm: dict(d_model=4, P_drop=0.1),
-    SinusoidalPositionalEncoding: dict(d_model=4, max_len=6),
-    LearnedPositionalEncoding: dict(d_model=4, max_len=6),
-    PositionwiseFeedForward: dict(d_model=4, d_ff=6), MultiHeadAttention: dict(d_model=4, h=2),
-    EncoderLayer: dict(d_model=4, d_ff=6, h=2), DecoderLayer: dict(d_model=4, d_ff=6, h=2),
-    PreNormEncoderLayer: dict(d_model=4, d_ff=6, h=2),
-    PreNormDecoderLayer: dict(d_model=4, d_ff=6, h=2),
-    Transformer: dict(vocab_size=5, N=1, d_model=4, d_ff=6, h=2, max_len=7),
-    LanguageModel: dict(vocab_size=5, N=1, d_model=4, d_ff=6, h=2, max_len=7),
-    CopyTask: dict(symbols=4, max_length=5),
-    Convolution1D: dict(d_in=3, d_out=4, k=3),
-    RNN: dict(d_in=3, d_hidden=4), GRU: dict(d_in=3, d_hidden=4),
-    SwiGLU: dict(d_model=4, d_ff=6), MemoryEfficientAttention: dict(block=2),
-    GeneralScore: dict(h=2, d_k=3), AdditiveScore: dict(h=2, d_k=3, d_a=4),
-    ConcatScore: dict(h=2, d_k=3, d_a=4), RelativePositionBias: dict(h=2, max_distance=3),
-    RelativePositionBias2D: dict(h=2, height=2, width=3),
-    WindowAttention: dict(d_model=4, h=2, window=3), RotaryPositions: dict(d_k=4),
-    GroupedQueryAttention: dict(d_model=4, h=2, h_kv=2),
+    "Linear": "d_in d_out", "Embedding": "vocab_size d_model", "LayerNorm": "d_model",
+    "AddNorm": "d_model", "SinusoidalPositionalEncoding": "d_model max_len",
+    "LearnedPositionalEncoding": "d_model max_len", "PositionwiseFeedForward": "d_model d_ff",
+    "MultiHeadAttention": "d_model h d_k d_v",
+    **dict.fromkeys(("EncoderLayer", "DecoderLayer", "PreNormEncoderLayer", "PreNormDecoderLayer"),
+                    "d_model d_ff h"),
+    **dict.fromkeys(("Transformer", "LanguageModel"), "vocab_size N d_model d_ff h max_len"),
+    "CopyTask": "symbols max_length",
+    "Convolution1D": "d_in d_out k", "RNN": "d_in d_hidden", "GRU": "d_in d_hidden",
+    "SwiGLU": "d_model d_ff", "MemoryEfficientAttention": "block", "GeneralScore": "h d_k",
+    "AdditiveScore": "h d_k d_a", "ConcatScore": "h d_k d_a", "RotaryPositions": "d_k",
+    "RelativePositionBias": "h max_distance", "RelativePositionBias2D": "h height width",
+    "WindowAttention": "d_model h window", "GroupedQueryAttention": "d_model h h_kv",
 }
-WITHOUT_RNG = (LayerNorm, AddNorm, CopyTask, MemoryEfficientAttention, RotaryPositions)
-MAY_BE_NONE = ("d_a", "h_kv")
+WITHOUT_RNG = ("LayerNorm", "AddNorm", "CopyTask", "MemoryEfficientAttention", "RotaryPositions")
+MAY_BE_NONE = ("d_a", "h_kv", "d_k of MultiHeadAttention", "d_v of MultiHeadAttention")
 
 
-def construct(cls, w, options):
-    return cls(**options) if cls in WITHOUT_RNG else cls(**options, rng=w.rng)
+def construct(name, rng, **options):
+    """A layer, or a task, of small sizes."""
+    cls = (CLASSES | {"CopyTask": CopyTask})[name]
+    sizes = {size: SIZES[size] for size in SIZED[name].split() if size not in ("d_k", "d_v")
+             or name != "MultiHeadAttention"} | ({"P_drop": 0.1} if name == "AddNorm" else {})
+    return cls(**sizes | ({} if name in WITHOUT_RNG else {"rng": rng}) | options)
 
 
-@pytest.mark.parametrize("cls", SIZED)
-def test_a_wrong_size_is_refused_by_name_and_value(cls):
-    w = small_world(None, [], {})
-    for name in SIZED[cls]:
-        for value, error, message in WRONG_SIZES if name != "P_drop" else ():
-            options = SIZED[cls] | {name: value}
-            if value is not None or name not in MAY_BE_NONE:
-                refuses(w, lambda w, o=options: construct(cls, w, o), error, message.format(name))
-    if cls not in (*WITHOUT_RNG, SinusoidalPositionalEncoding):
-        refuses(w, lambda w: cls(**SIZED[cls], rng=7), TypeError,
+@pytest.mark.parametrize("name", SIZED)
+def test_a_wrong_size_is_refused_by_name_and_value(name):
+    w, sizes = small_world(None, [], {}), SIZED[name].split()
+    for size, (value, error, message) in itertools.product(sizes, WRONG_SIZES):
+        if value is not None or not {size, f"{size} of {name}"} & {*MAY_BE_NONE}:
+            refuses(w, lambda w, o={size: value}: construct(name, w.rng, **o), error,
+                    message.format(size))
+    if name not in (*WITHOUT_RNG, "SinusoidalPositionalEncoding"):
+        refuses(w, lambda w: construct(name, 7), TypeError,
                 r"rng must be a numpy\.random\.Generator, got int")
-    if {"d_model", "h"} <= set(SIZED[cls]):
-        refuses(w, lambda w: construct(cls, w, SIZED[cls] | {"d_model": 10, "h": 4}), ValueError,
+    if {"d_model", "h"} <= set(sizes):
+        refuses(w, lambda w: construct(name, w.rng, d_model=10, h=4), ValueError,
                 "d_model must be divisible by h, got d_model=10, h=4")
 
 
@@ -182,6 +162,8 @@ def test_a_wrong_size_is_refused_by_name_and_value(cls):
 
 
 @cases(
+    (lambda w: MultiHeadAttention(10, 4, d_v=2, rng=w.rng), ValueError,
+     "d_model must be divisible by h, got d_model=10, h=4"),
     (lambda w: w.linear(floats(3, 7)), ValueError,
      r"x must have d_in=8 on its last axis, got shape \(3, 7\)"),
     (lambda w: w.mha(floats(D), w.x, w.x), ValueError,
@@ -241,11 +223,10 @@ def test_a_single_row_is_no_sequence(name):
         layer.forward(x[(0,) * (x.ndim - 1)], **options)
 
 
-@pytest.mark.parametrize("layer", [
-    ScaledDotProductAttention(), LocalAttention(2), MemoryEfficientAttention(2),
-], ids=lambda layer: type(layer).__name__)
-def test_every_attention_refuses_what_does_not_fit(layer):
-    Q, K, V = floats(B, H, T_K, 4), floats(B, H, T_K, 4), floats(B, H, T_K, 6)
+@pytest.mark.parametrize(("name", "size"), [
+    ("ScaledDotProductAttention", 0), ("LocalAttention", 2), ("MemoryEfficientAttention", 2)])
+def test_every_attention_refuses_what_does_not_fit(name, size):
+    layer, Q, K, V = CLASSES[name](size), *(floats(B, H, T_K, d) for d in (4, 4, 6))
     for arrays, allowed, error, message in [
         ((Q, K[..., :2], V), None, ValueError, "Q and K must have one d_k, got shapes"),
         ((Q, K, V[:, :, 1:]), None, ValueError, "K and V must have one length, got"),
@@ -275,19 +256,16 @@ def test_an_array_of_another_dtype_is_refused_by_every_layer(name):
                     f"must be float32 or float64, got {np.dtype(dtype)}")
 
 
-@pytest.mark.parametrize("make", [
-    lambda rng: Linear(4, 4, rng=rng), lambda rng: LayerNorm(4),
-    lambda rng: OutputProjection(Parameter(rng.normal(size=(3, 4)))),
-    lambda rng: LearnedPositionalEncoding(4, 5, rng=rng),
-    lambda rng: PositionwiseFeedForward(4, 3, rng=rng), lambda rng: EncoderLayer(4, 3, 2, rng=rng),
-])
-def test_complex_input_to_real_parameters_is_refused_and_passes_complex_ones(make, rng):
-    layer, x = make(rng), rng.normal(size=(2, 3, 4)).astype(complex)
+@pytest.mark.parametrize("name", [
+    "Linear", "LayerNorm", "OutputProjection", "LearnedPositionalEncoding",
+    "PositionwiseFeedForward", "EncoderLayer"])
+def test_complex_input_to_real_parameters_is_refused_and_passes_complex_ones(name, rng):
+    layer, (x,), options = draw(name, rng)
     message = r"\w+ and the parameters must have one dtype, got complex128 and float64 \(cast"
     with pytest.raises(TypeError, match=message):
-        layer.forward(x)
+        layer.forward(x.astype(complex), **options)
     layer.astype(complex)
-    assert layer(x).dtype == layer(x.real).dtype == complex
+    assert layer(x.astype(complex), **options).dtype == layer(x, **options).dtype == complex
 
 
 def test_a_list_is_no_array_of_floats(w):
@@ -421,11 +399,11 @@ def start_training(w, **options):
 
 
 @cases(
-    *((lambda w, c=cls, p=p: construct(c, w, SIZED.get(c, {}) | {"P_drop": p}), ValueError,
+    *((lambda w, name=name, p=p: construct(name, w.rng, P_drop=p), ValueError,
        rf"P_drop must lie in \[0, 1\), got P_drop={p}")
       for p in (1, -0.1, np.nan)
-      for cls in (Transformer, EncoderLayer, DecoderLayer, PreNormEncoderLayer,
-                  PreNormDecoderLayer, LanguageModel, AddNorm)),
+      for name in ("Transformer", "EncoderLayer", "DecoderLayer", "PreNormEncoderLayer",
+                   "PreNormDecoderLayer", "LanguageModel", "AddNorm")),
     *((lambda w, c=cls: c(2.0), ValueError, r"P_drop must lie in \[0, 1\), got P_drop=2\.0")
       for cls in (Dropout, ScaledDotProductAttention)),
     (lambda w: Dropout("0.1"), TypeError, r"P_drop must be a number in \[0, 1\), got P_drop='0.1'"),

@@ -8,18 +8,11 @@ import pytest
 from aiayn_np import Dropout
 
 
-def test_kept_entries_are_divided_by_the_probability_to_keep(rng):
-    """With P_drop = 0.3 an entry becomes 0 or x / 0.7; 1 / 0.3 would be another number."""
-    x = rng.normal(size=(2, 30, 50))
-    y = Dropout(0.3)(x, rng=rng)
-    kept = y != 0
-    np.testing.assert_allclose(y[kept], x[kept] / 0.7, rtol=1e-15)
-
-
-def test_the_share_of_dropped_entries_is_P_drop(rng):
+def test_a_share_of_P_drop_is_dropped_and_the_rest_divided_by_the_probability_to_keep(rng):
     """60 000 draws: a deviation of 0.01 is more than five standard deviations."""
     y = Dropout(0.3)(np.full((2, 30_000), 5.0), rng=rng)
     assert abs((y == 0).mean() - 0.3) < 0.01
+    np.testing.assert_allclose(y[y != 0], 5 / 0.7, rtol=1e-15)
 
 
 def test_each_entry_is_drawn_on_its_own(rng):
@@ -51,20 +44,14 @@ def test_the_same_generator_state_draws_the_same_mask_in_every_dtype(seed):
     np.testing.assert_array_equal(first == 0, single == 0)
 
 
-def test_without_rng_it_is_the_identity(rng):
-    x, g = rng.normal(size=(2, 3, 5)), rng.normal(size=(2, 3, 5))
-    y, cache = Dropout(0.3).forward(x)
-    np.testing.assert_array_equal(y, x)
-    np.testing.assert_array_equal(Dropout(0.3).backward(g, cache), g)
-
-
-def test_P_drop_0_is_the_identity_and_draws_nothing(rng):
+@pytest.mark.parametrize(("P_drop", "with_rng"), [(0.3, False), (0, True)])
+def test_without_rng_or_with_P_drop_0_it_is_the_identity_and_draws_nothing(rng, P_drop, with_rng):
     x, g = rng.normal(size=(2, 3, 5)), rng.normal(size=(2, 3, 5))
     state = rng.bit_generator.state
-    y, cache = Dropout(0).forward(x, rng=rng)
+    y, cache = Dropout(P_drop).forward(x, **{"rng": rng} if with_rng else {})
     assert rng.bit_generator.state == state
     np.testing.assert_array_equal(y, x)
-    np.testing.assert_array_equal(Dropout(0).backward(g, cache), g)
+    np.testing.assert_array_equal(Dropout(P_drop).backward(g, cache), g)
 
 
 @pytest.mark.parametrize("rng", [0, np.random, np.random.RandomState(0)])

@@ -26,11 +26,8 @@ def test_not_padding_marks_the_key_columns(pad):
     assert mask[:, 0, 0].tolist() == [[T, T, F, F], [F, T, T, F], [T, T, T, T]]
 
 
-def test_pad_is_zero_unless_told_and_lists_are_taken():
-    assert not_padding([[3, 0], [0, 3]])[:, 0, 0].tolist() == [[T, F], [F, T]]
-
-
 def test_masks_combine_to_batch_head_query_key():
+    """Pad is zero unless told, and lists are taken."""
     both = causal(3) & not_padding([[7, 0, 8], [1, 2, 0]])
     assert both.shape == (2, 1, 3, 3)
     assert both[0, 0].tolist() == [[T, F, F], [T, F, F], [T, F, T]]

@@ -42,39 +42,23 @@ def tower(rng):
     return Tower(rng)
 
 
-def test_named_parameters_are_dotted_and_in_the_order_of_the_attributes(tower):
+def test_named_parameters_are_dotted_in_order_and_the_objects_themselves(tower):
+    """A shared one comes once, under its first name; one in a dict is found, too."""
     assert [name for name, _ in tower.named_parameters()] == NAMES
-
-
-def test_named_parameters_yields_the_objects_themselves(tower):
     found = dict(tower.named_parameters())
     assert found["layers.0.W"] is tower.layers[0].W
     assert found["pair.0.W"] is tower.pair[0].W
+    assert found["embedding.E"] is tower.projection.E
     assert list(tower.parameters()) == list(found.values())
-
-
-def test_a_shared_parameter_comes_once_under_its_first_name(tower):
-    assert tower.projection.E is tower.embedding.E
-    assert sum(p is tower.embedding.E for p in tower.parameters()) == 1
-    assert "projection.E" not in dict(tower.named_parameters())
-
-
-def test_equal_but_separate_parameters_both_come(rng):
     layer = Module()
-    layer.a, layer.b = Parameter(np.ones(3)), Parameter(np.ones(3))
-    assert [name for name, _ in layer.named_parameters()] == ["a", "b"]
+    layer.heads = {"a": Parameter(np.ones(3)), "b": [Parameter(np.ones(3))]}       # equal, and two
+    assert [name for name, _ in layer.named_parameters()] == ["heads.a", "heads.b.0"]
 
 
-def test_a_new_parameter_has_a_zero_gradient_of_its_shape_and_dtype():
+def test_a_new_parameter_has_a_zero_gradient_that_is_cleared_in_place():
     p = Parameter(np.ones((2, 3), dtype=np.float32))
-    assert p.grad.shape == (2, 3)
-    assert p.grad.dtype == np.float32
-    assert not p.grad.any()
-
-
-def test_zero_grad_clears_in_place():
-    p = Parameter(np.ones((2, 3)))
     grad = p.grad
+    assert (grad.shape, grad.dtype, grad.any()) == ((2, 3), np.float32, False)
     p.grad += 7
     p.zero_grad()
     assert p.grad is grad
@@ -105,45 +89,29 @@ def test_state_dict_holds_copies(tower):
     np.testing.assert_array_equal(tower.layers[0].W.value, before)
 
 
-def test_load_state_dict_writes_every_value_in_place(tower, seed):
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_load_state_dict_writes_every_value_in_place(tower, seed, dtype):
     other = Tower(np.random.default_rng(seed + 1))
-    arrays = [p.value for p in tower.parameters()]
+    arrays = [p.value for p in tower.astype(dtype).parameters()]
     tower.load_state_dict(other.state_dict())
     for (name, p), array in zip(tower.named_parameters(), arrays, strict=True):
         assert p.value is array, name
-        np.testing.assert_array_equal(array, dict(other.named_parameters())[name].value)
+        want = dict(other.named_parameters())[name].value.astype(dtype)
+        np.testing.assert_array_equal(array, want, strict=True)
     assert tower.projection.E.value is tower.embedding.E.value
 
 
-def test_load_state_dict_keeps_the_dtype_of_the_model(tower):
-    state = tower.state_dict()
-    tower.astype(np.float32).load_state_dict(state)
-    assert {p.value.dtype for p in tower.parameters()} == {np.dtype(np.float32)}
-
-
-def changed(state, **items):
-    return {**state, **{name.replace("__", "."): value for name, value in items.items()}}
-
-
-@pytest.mark.parametrize(
-    ("change", "error", "message"),
-    [
-        (lambda s: {n: a for n, a in s.items() if n != "pair.0.W"}, KeyError,
-         "state must hold every parameter, missing pair.0.W"),
-        (lambda s: changed(s, extra=np.ones(3)), KeyError,
-         "state must hold nothing else, got unknown extra"),
-        (lambda s: changed(s, pair__0__W=np.ones((2, 3))), ValueError,
-         "pair.0.W must have shape (3, 2), got (2, 3)"),
-        (lambda s: changed(s, pair__0__W=np.ones((1, 2))), ValueError,
-         "pair.0.W must have shape (3, 2), got (1, 2)"),
-        (lambda s: changed(s, pair__0__W=np.ones((3, 2), dtype=int)), TypeError,
-         "pair.0.W must be a float32 or float64 array, got int64"),
-        (lambda s: changed(s, pair__0__W=np.ones((3, 2), dtype=complex)), TypeError,
-         "pair.0.W must be a float32 or float64 array, got complex128"),
-        (lambda s: changed(s, pair__0__W=[[1.0, 2.0]] * 3), TypeError,
-         "pair.0.W must be a float32 or float64 array, got list"),
-    ],
-)
+@pytest.mark.parametrize(("change", "error", "message"), [
+    (lambda s: {n: a for n, a in s.items() if n != "pair.0.W"}, KeyError,
+     "state must hold every parameter, missing pair.0.W"),
+    (lambda s: s | {"extra": np.ones(3)}, KeyError, "state must hold nothing else, got"),
+    *((lambda s, shape=shape: s | {"pair.0.W": np.ones(shape)}, ValueError,
+       f"pair.0.W must have shape (3, 2), got {shape}") for shape in ((2, 3), (1, 2))),
+    *((lambda s, wrong=wrong: s | {"pair.0.W": wrong}, TypeError,
+       f"pair.0.W must be a float32 or float64 array, got {name}")
+      for wrong, name in ((np.ones((3, 2), int), "int64"), (np.ones((3, 2), complex), "complex128"),
+                          ([[1.0, 2.0]] * 3, "list"))),
+])
 def test_a_refused_state_changes_nothing(tower, change, error, message):
     """The wrong entry is the last one: the six before it must not have been written either."""
     before = tower.state_dict()
@@ -200,9 +168,6 @@ def test_printing_a_cache_lists_dotted_names_shapes_and_dtypes():
         "again          (2, 3)  float64",
         "4 arrays, 69 bytes",  # 48 for the shared array, counted once, 16 and 5
     ]
-
-
-def test_an_empty_cache_prints():
     assert str(Cache()) == "0 arrays, 0 bytes"
 
 
@@ -220,14 +185,6 @@ def test_a_model_prints_its_parameters(rng):
 def test_a_parameter_is_a_float_array(value):
     with pytest.raises(TypeError, match="value must be"):
         Parameter(value)
-
-
-def test_parameters_in_a_dict_are_found():
-    class Heads(Module):
-        def __init__(self):
-            self.heads = {"a": Parameter(np.ones(2)), "b": [Parameter(np.ones(3))]}
-
-    assert [name for name, _ in Heads().named_parameters()] == ["heads.a", "heads.b.0"]
 
 
 def test_structure_tells_apart_what_arrays_do_not(rng):

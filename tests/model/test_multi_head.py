@@ -73,21 +73,6 @@ def test_an_attention_of_ones_own_is_used_forward_and_backward(rng, seed):
     assert_allclose(own.scale.grad, [(g * y_plain).sum()], rtol=1e-11, atol=1e-13)
 
 
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
-        (dict(d_model=10, h=4, d_v=2), ValueError,
-         "d_model must be divisible by h, got d_model=10, h=4"),
-        (dict(d_k=0), ValueError, "d_k must be at least 1, got d_k=0"),
-        (dict(d_v=-1), ValueError, "d_v must be at least 1, got d_v=-1"),
-        (dict(d_k=1.5), TypeError, "d_k must be an integer, got d_k=1.5"),
-    ],
-)
-def test_refused_sizes(rng, options, error, message):
-    with pytest.raises(error, match=re.escape(message)):
-        MultiHeadAttention(**dict(d_model=8, h=2, rng=rng) | options)
-
-
 @pytest.mark.parametrize("attention", [3, lambda h, d_k, d_v, rng: None])
 def test_what_is_neither_attention_nor_factory_is_refused(rng, attention):
     message = "attention must be a layer, or a factory attention(h, d_k, d_v, rng) that returns one"

@@ -92,6 +92,7 @@ def test_forward_equals_plain_loops(name, seed):
         assert_close(layer(*inputs, **options), LOOPS[name](layer, *inputs, **options))
 
 
+@pytest.mark.slow
 @every_layer
 def test_backward_agrees_with_a_central_difference(name, seed):
     said = [prove_central(*drawn) for drawn in draws(name, seed, 3)]
