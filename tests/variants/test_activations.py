@@ -35,17 +35,13 @@ def test_erf_far_away_in_float32_and_of_nan():
 
 @pytest.mark.parametrize("cls", BY_HAND)
 def test_an_activation_equals_its_formula(cls):
+    """Far away it is x or zero."""
     x = np.linspace(-12, 12, 997)
     want = [BY_HAND[cls](v) for v in x]
     assert_allclose(cls()(x), want, rtol=1e-13, atol=1e-14)
     assert_allclose(cls()(x.astype(np.float32)), want, rtol=1e-5, atol=1e-6)
-
-
-@pytest.mark.parametrize("cls", BY_HAND)
-def test_far_away_an_activation_is_x_or_zero(cls):
-    x = np.array([-1e4, 1e4])
-    assert_allclose(cls()(x), [0, 1e4])
-    assert_allclose(cls().backward(np.ones(2), cls().forward(x)[1]), [0, 1], atol=1e-12)
+    y, cache = cls().forward(np.array([-1e4, 1e4]))
+    assert_allclose([y, cls().backward(np.ones(2), cache)], [[0, 1e4], [0, 1]], atol=1e-12)
 
 
 @pytest.mark.parametrize("layer", [EncoderLayer, DecoderLayer, PreNormEncoderLayer])

@@ -1,13 +1,7 @@
 """Convolutions over the sequence: windows and their zeros."""
 
-import pytest
 
 from aiayn_np.variants.convolution import Convolution1D
-
-
-def test_an_even_window_has_no_middle(rng):
-    with pytest.raises(ValueError, match="k must be odd, got k=4"):
-        Convolution1D(3, 4, 4, rng=rng)
 
 
 def test_there_are_no_more_zeros_than_the_windows_reach(rng):

@@ -25,11 +25,6 @@ def test_the_defaults_are_those_of_the_base_model():
                          pad=0)
 
 
-def test_its_norms_have_the_eps_of_the_base_model(rng):
-    model = MaskedLanguageModel(7, **SIZES, rng=rng)
-    assert model.layer_norm.eps == model.head.layer_norm.eps == 1e-12
-
-
 def test_a_factory_gets_the_dropout_and_pre_norm_layers_a_final_norm(rng):
     given = []
 
@@ -37,15 +32,12 @@ def test_a_factory_gets_the_dropout_and_pre_norm_layers_a_final_norm(rng):
         given.append(P_drop)
         return PreNormEncoderLayer(d_model, d_ff, h, P_drop=P_drop, rng=rng)
 
-    model = MaskedLanguageModel(7, **SIZES, P_drop=0.3, layer=factory, rng=rng)
+    model = MaskedLanguageModel(7, **SIZES, P_drop=0.3, layer=factory, activation=SiLU, rng=rng)
     assert given == [0.3, 0.3]
     assert model.encoder.norm is not None
-    assert MaskedLanguageModel(7, **SIZES, layer=EncoderLayer, rng=rng).encoder.norm is None
-
-
-def test_the_head_gets_the_activation(rng):
-    model = MaskedLanguageModel(7, **SIZES, activation=SiLU, rng=rng)
     assert isinstance(model.head.activation, SiLU)
+    assert model.layer_norm.eps == model.head.layer_norm.eps == 1e-12
+    assert MaskedLanguageModel(7, **SIZES, layer=EncoderLayer, rng=rng).encoder.norm is None
 
 
 def test_dropout_runs_on_the_embeddings_and_in_the_layers(rng):

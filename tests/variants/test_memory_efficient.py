@@ -16,30 +16,6 @@ B, H, T_q, T_k, D_K, D_V = 2, 3, 5, 7, 4, 6
 SIZES = dict(T_q=T_q, T_k=T_k, d_k=D_K, d_v=D_V)
 
 
-def test_a_query_that_may_look_nowhere_gives_zeros_and_no_gradient(rng):
-    inputs = random_QKV(rng, **SIZES)
-    allowed = np.ones((B, 1, T_q, T_k), bool)
-    allowed[1, 0, 2] = False
-    allowed[0, 0, 1, :4] = False               # the first two blocks hold nothing for this one
-    y, grad_Q, *_ = both_ways(MemoryEfficientAttention(2), inputs, allowed=allowed)
-    assert not y[1, :, 2].any()
-    assert not grad_Q[1, :, 2].any()
-    assert y[0, :, 1].all()
-
-
-@pytest.mark.parametrize("size", [1e3, 1e100])
-@pytest.mark.parametrize("sign", [1, -1])
-def test_huge_scores_do_not_overflow(rng, size, sign):
-    """Rising, every block raises the maximum; falling, the first block holds it."""
-    Q, K = np.ones((2, 1)), size * np.arange(7.0)[:, None] * sign
-    V = rng.standard_normal((7, D_V))
-    y, *gradients = both_ways(MemoryEfficientAttention(2), [Q, K, V])
-    assert_array_equal(y, V[[-1 if sign > 0 else 0] * 2])
-    assert all(np.isfinite(g).all() for g in gradients)
-    y = MemoryEfficientAttention(2)(Q, K - 10 * size, V)
-    assert_array_equal(y, V[[-1 if sign > 0 else 0] * 2])
-
-
 def test_it_keeps_no_array_of_all_scores_and_has_no_dropout(rng):
     inputs = random_QKV(rng, **SIZES)
     layer = MemoryEfficientAttention(2)

@@ -29,12 +29,6 @@ def test_given_statistics_may_be_lists_and_take_the_dtype_of_x(rng):
     assert_allclose(y, BatchNorm(5)(x, statistics=statistics), rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("shapes", [((5,), (1,)), ((), (5,)), ((4, 5), (4, 5)), ((5,),)])
-def test_statistics_of_another_shape_are_refused(shapes):
-    with pytest.raises(ValueError, match=r"both of shape \(5,\), got shapes \["):
-        BatchNorm(5)(np.ones((3, 4, 5)), statistics=[np.ones(shape) for shape in shapes])
-
-
 @pytest.mark.parametrize("cls", [LayerNorm, RMSNorm, BatchNorm])
 def test_an_eps_that_is_a_numpy_number_does_not_turn_float32_into_float64(cls, rng):
     layer = cls(4, eps=np.float64(1e-5)).astype(np.float32)

