@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from random_parameters import all_random
 
-from aiayn_np import Transformer, beam_search, greedy_decode
+from aiayn_np import Transformer, beam_search
 from aiayn_np.decoding.beam import highest, length_penalty, log_softmax
 from aiayn_np.decoding.kv_cache import RecomputingDecoder
 
@@ -122,15 +122,6 @@ def test_a_padded_batch_equals_the_plain_search_of_each_source(rng, beam, alpha)
             want, _ = plain(model, source[source != 0], beam, alpha, 9)
             assert tuple(row[: len(want)].tolist()) == want
             assert (row[len(want):] == 0).all()
-
-
-def test_a_beam_of_one_is_greedy(rng):
-    for _ in range(5):
-        model = model_of(rng, V=7, max_len=12, sharp=1.5)
-        src = rng.integers(3, 7, (5, 4))
-        greedy = greedy_decode(model, src, bos=BOS, eos=EOS)
-        beam = beam_search(model, src, bos=BOS, eos=EOS, beam=1, alpha=0.0)
-        np.testing.assert_array_equal(beam, greedy)
 
 
 def test_a_source_that_is_done_leaves_the_batch(monkeypatch, rng):

@@ -31,54 +31,34 @@ def make(rng, *, pre_norm=True, pad=None, max_len=40):
     return LanguageModel(17, **options)
 
 
-@pytest.mark.parametrize("pre_norm", [True, False])
-@pytest.mark.parametrize("pad", [None, 3])
-def test_kept_keys_and_values_give_the_logits_of_the_whole_text(rng, pre_norm, pad):
-    model = make(rng, pre_norm=pre_norm, pad=pad)
-    ids = rng.integers(0, 17, (1, 40))
-    if pad is not None:
-        ids[:, [0, 5]] = 4, pad
-    growing, whole = GrowingText(model), WholeText(model)
+def llama_of(rng, **options):
+    sizes = dict(N=2, d_model=12, d_ff=20, h=6, h_kv=2, max_len=40)
+    return randomise(llama(17, **(sizes | options), rng=rng), rng)
+
+
+@pytest.mark.parametrize(("made", "options"), [
+    *((make, dict(pre_norm=pre_norm, pad=pad)) for pre_norm in (True, False) for pad in (None, 3)),
+    (llama_of, {}), (llama_of, {"h_kv": 1, "pad": 3}), (llama_of, {"h_kv": 6, "bias": True}),
+    (llama_of, {"rotary": NormedRotaryPositions}),
+])
+def test_kept_keys_are_turned_once_by_their_own_position(rng, made, options):
+    """They give the logits of the whole text; of a Llama there are h_kv heads of them."""
+    model = made(rng, **options)
+    ids = rng.integers(4, 17, (1, 40))
+    if options.get("pad") is not None:
+        ids[:, 5] = 3
+    growing, whole = start_generation(model), WholeText(model)
+    assert type(growing) is GrowingText
     cuts = [0, 7, 8, 9, 14, 40]                          # 1 and more new positions, 16 outgrown
     for begin, end in itertools.pairwise(cuts):
         got, want = (text.next_logits(ids[:, begin:end]) for text in (growing, whole))
         np.testing.assert_allclose(got, want, rtol=1e-11, atol=1e-12)
         np.testing.assert_allclose(want, model(ids[:, :end])[:, -1], rtol=1e-12)
-
-
-LLAMAS = [
-    {}, {"h_kv": 1, "pad": 3}, {"h_kv": 6, "bias": True}, {"rotary": NormedRotaryPositions},
-]
-
-
-@pytest.mark.parametrize("options", LLAMAS)
-def test_kept_keys_are_turned_once_by_their_own_position(options, rng):
-    """Of a Llama: the logits of the whole text, and h_kv heads of keys that are those of its layer.
-    """
-    sizes = dict(N=2, d_model=12, d_ff=20, h=6, h_kv=2, max_len=40)
-    model = randomise(llama(17, **(sizes | options), rng=rng), rng)
-    ids = rng.integers(4, 17, (1, 40))
-    if "pad" in options:
-        ids[:, 5] = 3
-    growing, whole = GrowingText(model), WholeText(model)
-    for begin, end in itertools.pairwise([0, 7, 8, 9, 14, 40]):
-        got, want = (text.next_logits(ids[:, begin:end]) for text in (growing, whole))
-        np.testing.assert_allclose(got, want, rtol=1e-11, atol=1e-12)
-    assert type(start_generation(model)) is GrowingText
     _, cache = model.forward(ids)
     for layer, c in zip(growing.encoder.layers, cache.stack.encoder.layers):
-        K, V = (x[:, :, :40] for x in layer.self_attention.kept)
-        g, of_layer = layer.self_attention.g, c.self_attention.attention
-        np.testing.assert_allclose(K, of_layer.K[:, ::g], rtol=0, atol=1e-12)
-        np.testing.assert_allclose(V, of_layer.V[:, ::g], rtol=0, atol=1e-12)
-
-
-def test_a_rotary_layer_elsewhere_computes_the_whole_text(rng):
-    """Only in a self-attention does the KV cache tell it where it stands."""
-    model = llama(17, N=1, d_model=12, d_ff=20, h=6, h_kv=2, rng=rng)
-    assert type(start_generation(model)) is GrowingText
-    model.stack.encoder.layers[0].norm_1 = RotaryPositions(12)
-    assert type(start_generation(model)) is WholeText
+        g, of_layer = getattr(layer.self_attention, "g", 1), c.self_attention.attention
+        for kept, want in zip(layer.self_attention.kept, (of_layer.K, of_layer.V)):
+            np.testing.assert_allclose(kept[:, :, :40], want[:, ::g], rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("temperature", [0, 0.7])
@@ -137,9 +117,11 @@ def test_a_replaced_forward_or_an_unknown_layer_computes_the_whole_text(rng):
         start_generation(model, True)
     list(generate(model, [1, 2], steps=3, temperature=0))
     assert len(seen) == 3
-    model = make(rng)
-    model.stack.encoder.__class__ = type("Other", (Encoder,), {})      # its forward may be another
-    assert type(start_generation(model)) is WholeText
+    other, turned = make(rng), llama_of(rng)
+    other.stack.encoder.__class__ = type("Other", (Encoder,), {})      # its forward may be another
+    turned.stack.encoder.layers[0].norm_1 = RotaryPositions(12)        # it knows no place there
+    for model in (other, turned):
+        assert type(start_generation(model)) is WholeText
 
 
 def test_perplexity_by_hand_and_over_several_pieces(rng):

@@ -105,25 +105,19 @@ def test_who_replaces_a_method_of_a_class_passes_keep_false(rng, cls, monkeypatc
         np.testing.assert_array_equal(got, want)
 
 
-def test_forward_is_asked_where_it_was_replaced_and_sources_follow(rng, monkeypatch):
+class Backwards(Transformer):
+    def forward(self, src, tgt, *, rng=None):
+        return Transformer.forward(self, src[:, ::-1], tgt, rng=rng)
+
+
+@pytest.mark.parametrize("keep", [None, False])
+@pytest.mark.parametrize("name", ["__class__", "forward"])
+def test_forward_is_asked_where_it_was_replaced_and_sources_follow(rng, name, keep):
     """In a beam search sources leave; a replaced forward sees those that go on."""
     model, src = model_of(rng, "paper"), sources(rng)
-    forward = model.forward
     want = beam_search(model, src[:, ::-1], bos=BOS, eos=EOS, beam=3, max_len=MAX_LEN)
-    monkeypatch.setattr(model, "forward", lambda src, tgt: forward(src[:, ::-1], tgt))
-    got = beam_search(model, src, bos=BOS, eos=EOS, beam=3, max_len=MAX_LEN, keep=False)
-    np.testing.assert_array_equal(got, want)
-
-
-def test_the_forward_of_a_subclass_is_asked(rng):
-    class Backwards(Transformer):
-        def forward(self, src, tgt, *, rng=None):
-            return super().forward(src[:, ::-1], tgt, rng=rng)
-
-    model, src = model_of(rng, "paper"), sources(rng)
-    want = beam_search(model, src[:, ::-1], bos=BOS, eos=EOS, beam=3, max_len=MAX_LEN)
-    model.__class__ = Backwards
-    got = beam_search(model, src, bos=BOS, eos=EOS, beam=3, max_len=MAX_LEN)
+    setattr(model, name, Backwards if name == "__class__" else Backwards.forward.__get__(model))
+    got = beam_search(model, src, bos=BOS, eos=EOS, beam=3, max_len=MAX_LEN, keep=keep)
     np.testing.assert_array_equal(got, want)
 
 

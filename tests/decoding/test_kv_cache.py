@@ -88,14 +88,10 @@ def compare(model, src, rng, steps=6):
 
 @pytest.mark.parametrize("name", KEEPS)
 def test_logits_equal_those_from_the_whole_prefix(rng, name):
+    """There is room for 16 keys at first, then for 32: what was kept moves, and stays."""
     model = model_of(rng, **KEEPS[name])
     assert not_position_wise(model) == []
-    assert compare(model, sources(rng), rng, steps=10) < 1e-12
-
-
-def test_room_for_keys_grows(rng):
-    """There is room for 16 at first, then for 32: what was kept moves, and stays."""
-    assert compare(model_of(rng), sources(rng), rng, steps=40) < 1e-12
+    assert compare(model, sources(rng), rng, steps=40 if name == "paper" else 10) < 1e-12
 
 
 def test_keys_and_values_of_different_arrays_are_not_confused(rng):

@@ -1,6 +1,5 @@
 """The four families against arrays that transformers computed once: logits and gradients."""
 
-import json
 
 import numpy as np
 import pytest
@@ -90,9 +89,3 @@ def test_decoding_never_writes_padding():
     assert (logits[..., [28, 29]] == -np.inf).all()
     assert np.isfinite(logits[..., :28]).all()
     assert np.isfinite(loaded.logits(inputs["src"], np.full((3, 1), loaded.start))).all()
-
-
-@every_family
-def test_without_tokenizer_files_there_is_no_vocabulary(family):
-    assert LOADERS[family](GOLDEN / family).vocabulary is None
-    assert json.loads((GOLDEN / family / "config.json").read_text())["model_type"] == family

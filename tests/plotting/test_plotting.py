@@ -97,12 +97,6 @@ def test_signed_cells_are_drawn_around_zero_on_one_scale_for_all_heads():
     assert image.get_clim() == (-1, 1)
 
 
-def test_nothing_is_hatched_where_nothing_is_masked(rng):
-    fig = plot_attention(weights_of(rng, h=1)[0], list("abcd"), list("vwxyz"))
-    assert len(maps_of(fig)) == 1
-    assert fig.get_suptitle() == ""
-
-
 def test_a_grid_has_a_row_for_each_layer(rng):
     maps = {"layer a": weights_of(rng, h=2), "layer b": weights_of(rng, h=2)}
     masks = {name: np.ones((2, 4, 5), dtype=bool) for name in maps}
@@ -123,23 +117,20 @@ def test_training_curves_show_what_was_measured():
     assert bottom.get_xlabel() == "step"
 
 
-@pytest.mark.parametrize(
-    ("draw", "message"),
-    [
-        (lambda: plot_attention(np.ones((2, 3, 4)), "abc", "abc"), r"shape \(h, 3, 3\)"),
-        (lambda: plot_attention(np.ones(3), "abc", "abc"), r"shape \(h, 3, 3\)"),
-        (lambda: plot_attention_grid({}, [], []), "at least one attention map"),
-        (lambda: plot_loss([]), "at least one record"),
-    ],
-)
+@pytest.mark.parametrize(("draw", "message"), [
+    (lambda: plot_attention(np.ones((2, 3, 4)), "abc", "abc"), r"shape \(h, 3, 3\)"),
+    (lambda: plot_attention(np.ones(3), "abc", "abc"), r"shape \(h, 3, 3\)"),
+    (lambda: plot_attention(np.ones((3, 4, 5)), [], []), "weights must have shape"),
+    (lambda: plot_attention(np.ones((3, 4, 5)), "abcd", "vwxyz", titles=["only one"]),
+     "every row must have 3 heads and titles, got 3 and 1"),
+    (lambda: plot_attention_grid({}, [], []), "at least one attention map"),
+    (lambda: plot_loss([]), "at least one record"),
+    (lambda: plot_signed(np.ones((2, 3)), list("xyz"), list("ab"), value="slope"),
+     r"matrix must have shape \(3, 2\) .* got \(2, 3\)"),
+])
 def test_bad_input_is_refused(draw, message):
     with pytest.raises(ValueError, match=message):
         draw()
-
-
-def test_titles_that_are_too_few_are_refused(rng):
-    with pytest.raises(ValueError, match="every row must have 3 heads and titles, got 3 and 1"):
-        plot_attention(weights_of(rng), list("abcd"), list("vwxyz"), titles=["only one"])
 
 
 def test_signed_numbers_are_drawn_around_zero(rng):
@@ -151,8 +142,6 @@ def test_signed_numbers_are_drawn_around_zero(rng):
     assert high == -low == np.abs(matrix).max()
     np.testing.assert_array_equal(image.get_array(), matrix)
     assert [t.get_text() for t in fig.axes[0].get_yticklabels()] == list("ab")
-    with pytest.raises(ValueError, match=r"matrix must have shape \(3, 2\) .* got \(2, 3\)"):
-        plot_signed(matrix, list("xyz"), list("ab"), value="slope")
 
 
 @pytest.mark.slow
@@ -169,8 +158,3 @@ def test_a_notebook_shows_a_figure_whatever_the_backend(rng, monkeypatch):
     assert data.startswith(b"\x89PNG")
     assert shown == {"width": round(96 * fig.get_figwidth()),
                      "height": round(96 * fig.get_figheight())}
-
-
-def test_no_tokens_are_refused(rng):
-    with pytest.raises(ValueError, match="weights must have shape"):
-        plot_attention(weights_of(rng), [], [])

@@ -101,24 +101,19 @@ def test_text_there_and_back():
     assert task.tokens([PAD, BOS, EOS, 3, 14]) == ["<pad>", "<bos>", "<eos>", "0", "11"]
 
 
-@pytest.mark.parametrize("text", ["3 x", "3 10", "-1", "3.0", "٣"])
-def test_unknown_symbols_are_named(text):
-    with pytest.raises(ValueError, match=f"one of 0 to 9, got '{text.split()[-1]}'"):
-        CopyTask().source(text)
-
-
-def test_an_empty_text_is_refused():
-    with pytest.raises(ValueError, match="at least one symbol"):
-        CopyTask().source("  ")
-
-
-def test_bad_sizes_are_refused():
-    with pytest.raises(ValueError, match="symbols must be at least 1, got symbols=0"):
-        CopyTask(symbols=0)
-    with pytest.raises(TypeError, match=r"max_length must be an integer, got max_length=2\.5"):
-        CopyTask(max_length=2.5)
-    with pytest.raises(TypeError, match=r"numpy\.random\.Generator, got int"):
-        CopyTask().batch(3, 7)
+@pytest.mark.parametrize(("call", "error", "message"), [
+    *((lambda text=text: CopyTask().source(text), ValueError,
+       f"one of 0 to 9, got '{text.split()[-1]}'") for text in ("3 x", "3 10", "-1", "3.0", "٣")),
+    (lambda: CopyTask().source("  "), ValueError, "at least one symbol"),
+    (lambda: CopyTask(symbols=0), ValueError, "symbols must be at least 1, got symbols=0"),
+    (lambda: CopyTask(max_length=2.5), TypeError, "max_length must be an integer, got max_length="),
+    (lambda: CopyTask().batch(3, 7), TypeError, r"numpy\.random\.Generator, got int"),
+    (lambda: CopyTask().batch(-1, np.random.default_rng(0)), ValueError, "n must be at least 0"),
+    (lambda: CopyTask().validation(2.5), TypeError, r"n must be an integer, got n=2\.5"),
+])
+def test_what_is_no_task_or_no_text_of_it_is_refused(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
 
 
 def test_a_task_too_small_to_hold_anything_out_says_so(rng):
@@ -131,10 +126,3 @@ def test_a_task_too_small_to_hold_anything_out_says_so(rng):
 def test_an_empty_batch_has_no_rows(rng):
     assert [x.shape for x in CopyTask().batch(0, rng)] == [(0, 1)] * 3
     assert padded([]).shape == (0, 1)
-
-
-def test_a_number_of_examples_that_is_none_is_refused(rng):
-    with pytest.raises(ValueError, match="n must be at least 0, got n=-1"):
-        CopyTask().batch(-1, rng)
-    with pytest.raises(TypeError, match=r"n must be an integer, got n=2\.5"):
-        CopyTask().validation(2.5)

@@ -7,7 +7,7 @@ from threads import now
 
 from aiayn_course.lab.learning import learn
 from aiayn_np import CopyTask, Transformer, train
-from aiayn_np.training.threads import VARIABLES, blas_threads, user_threads
+from aiayn_np.training.threads import VARIABLES, user_threads
 
 SIZES = dict(N=1, d_model=8, d_ff=12, h=2)
 
@@ -94,16 +94,9 @@ def test_the_first_variable_that_is_set_counts(monkeypatch):
     assert user_threads() == 4
 
 
-def test_a_number_of_threads_is_checked_at_once():
-    with pytest.raises(ValueError, match="threads must be at least 1, got threads=0"):
-        steps(Watched(), threads=0)
-    with pytest.raises(TypeError, match=r"threads must be an integer, got threads=1\.5"):
-        steps(Watched(), threads=1.5)
-
-
-def test_a_context_inside_another_leaves_what_it_found(two):
-    with blas_threads(1):
-        with blas_threads(2):
-            assert now() == 1
-        assert now() == 1
-    assert now() == 2
+@pytest.mark.parametrize(("threads", "error", "message"), [
+    (0, ValueError, "threads must be at least 1, got threads=0"),
+    (1.5, TypeError, r"threads must be an integer, got threads=1\.5")])
+def test_a_number_of_threads_is_checked_at_once(threads, error, message):
+    with pytest.raises(error, match=message):
+        steps(Watched(), threads=threads)
