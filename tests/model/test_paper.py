@@ -45,9 +45,6 @@ def make_batch(rng, B=4, T_src=7, T_tgt=5):
     return src, tgt[:, :-1], tgt[:, 1:]
 
 
-# float32
-
-
 def whole_model(rng):
     """Model and loss with tied E, smoothing, padding, causal mask and dropout."""
     def attention(h, d_k, d_v, rng):
@@ -75,9 +72,6 @@ def test_float32_agrees_with_float64(rng):
     for name, gradient in gradients.items():
         error = np.linalg.norm(gradients_32[name] - gradient) / np.linalg.norm(gradient)
         assert error <= 1e-5, (name, error)
-
-
-# masks: exact zeros, bit-equal results
 
 
 def test_no_weight_and_no_gradient_passes_the_mask(rng):
@@ -125,9 +119,6 @@ def test_source_padding_has_a_zero_gradient(rng):
     assert (grad_x[src != PAD] != 0.0).any(axis=-1).all()
 
 
-# invariants
-
-
 @pytest.mark.parametrize("name", LAYERS)
 def test_backward_is_linear_and_zero_for_zero(name, seed):
     for i in range(3):
@@ -148,9 +139,6 @@ def test_backward_is_linear_and_zero_for_zero(name, seed):
         assert all((g == 0.0).all() for g in gradients(np.zeros(y.shape)))
 
 
-# parameter counts
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(("make", "parameters", "P_drop"), [
     (Transformer.base, 63_045_632, 0.1), (Transformer.big, 214_171_648, 0.3)])
@@ -158,9 +146,6 @@ def test_base_and_big_have_the_papers_number_of_parameters(make, parameters, P_d
     model = make(rng=rng)
     assert sum(p.value.size for p in model.parameters()) == parameters
     assert model.encoder.layers[0].add_norm_1.dropout.P_drop == model.dropout.P_drop == P_drop
-
-
-# determinism
 
 
 def training_digest():
@@ -194,9 +179,6 @@ def test_training_leaves_numpys_global_random_state_alone():
     training_digest()
     after = np.random.get_state()  # noqa: NPY002
     assert all(np.array_equal(a, b) for a, b in zip(before, after))
-
-
-# invariants of the gradients
 
 
 def test_a_padded_target_gets_no_gradient_and_gives_none(rng):

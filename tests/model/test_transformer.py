@@ -45,9 +45,6 @@ def tgt(rng):
     return ids
 
 
-# what it computes
-
-
 def test_decode_of_encode_is_forward(model, src, tgt):
     want = model(src, tgt, rng=np.random.default_rng(2))
     generator = np.random.default_rng(2)
@@ -67,12 +64,6 @@ def test_cache_repeats_the_names_of_the_module(model, src, tgt):
     assert {"src_positions", "src_dropout", "tgt_positions", "tgt_dropout"} < set(vars(cache))
 
 
-# the masks
-
-
-# the shared matrix
-
-
 def test_one_matrix_embeds_source_and_target_and_projects(model):
     names = [name for name, _ in model.named_parameters()]
     assert [name for name in names if name.split(".")[-1] == "E"] == ["src_embedding.E"]
@@ -80,9 +71,6 @@ def test_one_matrix_embeds_source_and_target_and_projects(model):
     assert model.tgt_embedding.E is E
     assert model.output_projection.E is E
     assert len(set(map(id, model.parameters()))) == len(names)
-
-
-# parts from outside
 
 
 def test_positions_can_be_a_class_a_factory_or_a_layer(rng):
@@ -165,9 +153,6 @@ def test_sizes_are_kept_under_their_names(model):
 
 def test_a_pad_that_is_a_numpy_number_becomes_a_python_number(rng):
     assert type(make_model(rng, pad=np.int64(1)).pad) is int
-
-
-# what it refuses
 
 
 def test_lists_of_ids_are_fine(model, src, tgt):

@@ -99,9 +99,6 @@ def test_what_is_frozen_is_what_pytorch_computes_now():
         assert_same(arrays, then[kind], kind)
 
 
-# training, by the program of docs/pytorch.md
-
-
 def program(ranks):
     """The program of the page; for one process without the lines for several."""
     code = blocks((ROOT / "docs" / "pytorch.md").read_text(encoding="utf-8"), "python")[1]

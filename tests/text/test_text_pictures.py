@@ -29,14 +29,6 @@ def test_a_dollar_among_the_pieces_is_a_dollar():
     fig.draw_without_rendering()
 
 
-@pytest.mark.parametrize(("h", "shape"), [(1, (1, 2)), (2, (1, 3)), (8, (3, 3))])
-def test_heads_stand_in_full_rows(h, shape, rng):
-    fig = plot_translation(rng.dirichlet(np.ones(2), (h, 2)), ["a", "b"], ["c", "d"])
-    places = {(ax.get_subplotspec().rowspan.start, ax.get_subplotspec().colspan.start)
-              for ax in fig.axes if ax.images}
-    assert places == {(r, c) for r in range(shape[0]) for c in range(shape[1])}
-
-
 def test_a_training_shows_each_number_at_its_step():
     history = [PairProgress(1, 5.0, 10, 1e-3, 0.1), PairProgress(2, 4.0, 10, 1e-3, 0.2, 3.5, 3.4),
                PairProgress(3, 3.0, 10, 1e-3, 0.3, 2.5, 2.4, 11.0)]

@@ -212,9 +212,6 @@ def test_in_a_clone_no_committed_figure_is_replaced(tmp_path, monkeypatch, blank
     assert (tmp_path / "figures-here" / "variance.json").is_file()
 
 
-# ---- the pages that lessons open ---------------------------------------------------------------
-
-
 LINKING = [name for name in LESSONS if "docs/live/" in (ROOT / "notebooks" / name).read_text()]
 
 

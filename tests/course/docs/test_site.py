@@ -43,9 +43,6 @@ def pages_of(site):
     return sorted(path for path in site.rglob("*.html"))
 
 
-# ---- what is built ---------------------------------------------------------------------------
-
-
 def test_the_pages_are_there_and_light(site):
     wanted = [name.replace(".md", ".html") for name in (*PAGES.values(), *LISTS.values())]
     wanted += ["zoo.html", *(f"../api/{path.stem}.html" for path in ROOT.glob("docs/api/*.rst"))]
@@ -102,9 +99,6 @@ def test_links_of_a_page_that_sphinx_reads_lead_to_pages_of_the_site():
     before = ["[a](README.md)"]
     site_extension.turn_links(None, "pages/lessons", before)
     assert before == ["[a](README.md)"]
-
-
-# ---- how it is used --------------------------------------------------------------------------
 
 
 class Quiet(SimpleHTTPRequestHandler):

@@ -56,9 +56,6 @@ def page(visit, path):
     return page
 
 
-# ---- the texts ---------------------------------------------------------------------------------
-
-
 def test_no_english_is_left_wherever_the_reader_goes(page):
     assert english(page) == []
     for text in ("", "3 x 1", "1 " * 8, "1 " * 80, "3 1 4"):
@@ -106,9 +103,6 @@ def test_the_sentences_are_those_of_the_catalogue(page):
         "权重是 0。")
 
 
-# ---- the switch --------------------------------------------------------------------------------
-
-
 def test_the_switch_changes_the_words_and_nothing_else(visit, path):
     page = visit(path, "#src=5+0+3+1&what-if=mask&step=2&kind=decoder_self&layer=0&head=1")
     settled(page)
@@ -125,9 +119,6 @@ def test_the_switch_changes_the_words_and_nothing_else(visit, path):
     assert texts(page) == before
     assert page.evaluate("[document.documentElement.lang, ({ ...view })]") == [
         "en", view | dict(lang="en")]
-
-
-# ---- the address -------------------------------------------------------------------------------
 
 
 def heading(page):

@@ -16,20 +16,6 @@ TITLES = {"page_title", "things_digits", "things_numbers",
           *(f"title_{task}" for task in ("copy", "reverse", "sort", "text", "words"))}
 PARTS = {"title", "policy", "style", "script", "data", "weights", "no_script_zh"}  # no words
 SAME = {"side", "shares_score", "quoted_start", "box_softmax", "formula_sum", "formula_softmax"}
-BOXES = ["src_embedding", "tgt_embedding", "positions", "self_attention", "masked_attention",
-         "cross_attention", "feed_forward", "add_norm", "norm", "sum", "output_projection",
-         "softmax"]
-BUILT = {  # what stands for ${...} in a key
-    "box_${key}": [f"box_{key}" for key in BOXES],
-    "about_${box.key}": [f"about_{key}" for key in BOXES],
-    "done_${data.task.name}": ["done_copy", "done_reverse", "done_sort", "done_text"],
-    "term_${word}": ["term_token", "term_query", "term_key", "term_head", "term_mask",
-                     "term_scale", "term_positions", "term_layer", "term_feature",
-                     "term_softmax", "term_cross", "term_encoder_self", "term_decoder_self"],
-    "in_${view.kind}": ["in_cross", "in_encoder_self", "in_decoder_self"],
-    "${subject}_masked": ["why_reads_masked", "why_writes_masked"],
-    "${subject}_hardly": ["why_reads_hardly", "why_writes_hardly"],
-}
 CHINESE = "query|key|things|done|features|from|score|parts?|written"  # names for Chinese words
 QUOTED = rf"\{{({CHINESE})\}}(?=[\u3400-\u9fff：，。（{{*]|$)"
 SAYS = re.compile(r"\b(?:say|say_with|side_name)\(((?:\$\{|[^(){])*)")
@@ -37,18 +23,14 @@ ENDS = {".": "。", "?": "？", "…": "样"}
 
 
 def said(script):
-    """Keys that a script names where it says something."""
+    """Keys that a script names where it says something, and patterns of those that it builds."""
     found = set()
     for argument in SAYS.findall(script):
         asked = re.sub(r'=== "\w+"', "", argument)
         found |= set(re.findall(r'"([a-z]\w*)"', asked))
-        found |= {key for built in re.findall(r"`([^`]+)`", asked) for key in BUILT[built]}
+        built = re.findall(r"`([^`]+)`", asked)
+        found |= {re.sub(r"\$\{[^}]*\}", r"\\w+", key) for key in built}
     return found
-
-
-def kept(script):
-    """Strings of a script that may be keys: those in lists and in conditions are said later."""
-    return set(re.findall(r'"([a-z]\w*)"', script))
 
 
 def placed(template):
@@ -62,10 +44,12 @@ def names(text):
 def faults_of_use(words, template, script):
     """What is said and has no words, and what has words and is never said."""
     asked = said(script) | placed(template) | TITLES                   # those are for live.py
-    found = [f"{key} is not in {lang}" for lang in words for key in asked - set(words[lang])]
+    found = [f"{key} is not in {lang}" for lang, texts in words.items() for key in asked
+             if not any(re.fullmatch(key, text) for text in texts)]
     for lang, texts in words.items():
-        unused = set(texts) - asked - kept(script)
-        found += [f"{key} of {lang} is not used" for key in unused]
+        later = set(re.findall(r'"([a-z]\w*)"', script))               # in lists and conditions
+        found += [f"{key} of {lang} is not used" for key in set(texts) - later
+                  if not any(re.fullmatch(pattern, key) for pattern in asked)]
     return found + [f"only in one language: {key}" for key in set(words["en"]) ^ set(words["zh"])]
 
 
