@@ -9,12 +9,11 @@ from aiayn_course.lab.zoo import BUGS
 from aiayn_np import (
     DecoderLayer,
     Dropout,
-    Embedding,
     LayerNorm,
     LearnedPositionalEncoding,
     Linear,
+    Module,
     MultiHeadAttention,
-    OutputProjection,
     ScaledDotProductAttention,
     Transformer,
     greedy_decode,
@@ -26,11 +25,11 @@ from aiayn_np.decoding.kv_cache import (
     RecomputingDecoder,
     start_decoding,
 )
+from aiayn_np.module import leaves
 from aiayn_np.variants.choices import CHOICES
 from aiayn_np.variants.local import LocalAttention
 from aiayn_np.variants.memory_efficient import MemoryEfficientAttention
 from aiayn_np.variants.norms import BatchNorm
-from aiayn_np.variants.scoring import DotScore, ScoredAttention
 
 
 def memory_efficient(h, d_k, d_v, rng):
@@ -121,45 +120,24 @@ def test_keeping_would_be_wrong_for_these(rng):
     assert np.abs(kept.next_logits(second) - whole.next_logits(second)).max() > 1e-9
 
 
-def test_what_is_not_known_is_computed_anew(rng):
-    class OwnLayer(DecoderLayer):
-        pass
-
-    class OwnAttention(ScaledDotProductAttention):
-        pass
-
-    class OwnModel(Transformer):
-        pass
-
-    class OwnScore(DotScore):                                          # does not inherit its word
-        pass
-
-    def own(h, d_k, d_v, rng):
-        return OwnAttention()
-
-    def own_score(h, d_k, d_v, rng):
-        return ScoredAttention(OwnScore())
-
-    assert not_position_wise(model_of(rng, decoder_layer=OwnLayer))
-    assert not_position_wise(model_of(rng, attention=own))
-    assert not_position_wise(model_of(rng, attention=own_score))
-    assert not_position_wise(OwnModel(5, N=1, d_model=4, d_ff=4, h=1, rng=rng))
-    model = model_of(rng)
-    model.decoder.layers[1].add_norm_2.layer_norm = BatchNorm(8)       # mixes positions
-    assert not_position_wise(model)
-    model.decoder.layers[1].add_norm_2.layer_norm = LayerNorm(8)
+@pytest.mark.parametrize(("path", "options"), [
+    ("", {}), ("tgt_embedding", {}), ("output_projection", {}), ("decoder.layers.1", {}),
+    ("decoder.layers.0.cross_attention.attention", {}),
+    ("decoder.layers.0.self_attention.attention.score", CHOICES["attention"]["dot"])])
+def test_a_class_does_not_inherit_its_word(rng, path, options):
+    """Its forward may be another one; what is not known is computed anew."""
+    model = model_of(rng, **options)
     assert not_position_wise(model) == []
+    part = model if path == "" else dict(leaves(model, Module))[path]
+    part.__class__ = type("Own", (type(part),), {})
+    assert not_position_wise(model) == ["Own"]
 
 
-class CountingEmbedding(Embedding):
-    def forward(self, ids):
-        y, cache = super().forward(ids)
-        return y * np.arange(1, ids.shape[1] + 1)[:, None], cache
-
-
-class MixingProjection(OutputProjection):
-    def forward(self, x):
-        return super().forward(x - x.mean(axis=1, keepdims=True) / 2)
+def test_a_norm_that_mixes_positions_is_computed_anew(rng):
+    model = model_of(rng)
+    for norm, known in ((BatchNorm(8), False), (LayerNorm(8), True)):
+        model.decoder.layers[1].add_norm_2.layer_norm = norm
+        assert (not_position_wise(model) == []) == known
 
 
 class ThreeAttentions(DecoderLayer):
@@ -184,23 +162,15 @@ class Counting:
         out, cache = self.plain.forward(Q, K, V, allowed=allowed, rng=rng)
         return out * np.arange(1, Q.shape[-2] + 1)[:, None], cache
 
-    def backward(self, grad_out, cache):
-        raise AssertionError("decoding needs no backward")
-
-
-def test_a_layer_that_is_no_module_is_computed_anew(rng):
-    model = model_of(rng, attention=lambda h, d_k, d_v, rng: Counting())
-    assert not_position_wise(model)
-    assert compare(model, sources(rng), rng) == 0
+    backward = forward                                                 # decoding needs none
 
 
 def test_what_stands_around_the_decoder_layers_counts_too(rng):
     """Any of these would be decoded to something else, or not at all."""
-    models = [model_of(rng) for _ in range(4)] + [model_of(rng, decoder_layer=ThreeAttentions)]
-    models[0].tgt_embedding = CountingEmbedding(11, 8, rng=rng)
-    models[1].output_projection = MixingProjection(models[1].src_embedding.E)
-    models[2].decoder.layers[0].third = [MultiHeadAttention(8, 2, rng=rng)]
-    models[3].positions = Dropout(0.0)                                 # none: no place to start at
+    models = [model_of(rng), model_of(rng), model_of(rng, decoder_layer=ThreeAttentions),
+              model_of(rng, attention=lambda h, d_k, d_v, rng: Counting())]
+    models[0].decoder.layers[0].third = [MultiHeadAttention(8, 2, rng=rng)]
+    models[1].positions = Dropout(0.0)                                 # none: no place to start at
     for model in models:
         assert not_position_wise(model)
         assert compare(model, sources(rng), rng) < 1e-12
