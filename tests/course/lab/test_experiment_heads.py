@@ -1,0 +1,187 @@
+"""Claims 3, 4 and 11: additive attention, the costs of both, and how many heads."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from committed import REPEATS, TRAINED, committed, timed_again
+
+from aiayn_course.lab.claims import additive as scores
+from aiayn_course.lab.claims import additive_cost as costs
+from aiayn_course.lab.claims import heads_cost as layers
+from aiayn_course.lab.claims.additive import ADDITIVE, additive_against_dot, start_variances
+from aiayn_course.lab.claims.additive_cost import ADDITIVE_COST, additive_cost, cost_ratios
+from aiayn_course.lab.claims.head_count import (
+    HEAD_COUNT,
+    KEY_WIDTH,
+    head_count,
+    key_width,
+)
+from aiayn_course.lab.claims.heads_cost import HEADS_COST, heads_cost
+from aiayn_course.lab.counting import count
+from aiayn_course.lab.experiment import AGREES, DISAGREES
+from aiayn_course.lab.learning import small_model
+from aiayn_np import CopyTask
+from aiayn_np.multi_head import MultiHeadAttention
+from aiayn_np.variants.scoring import dot_attention
+
+
+@pytest.mark.slow
+def test_the_additive_score_is_flat_and_the_dot_product_is_not(rng):
+    width = np.array([4, 32, 256])
+    variance = start_variances(width, rng)
+    assert variance["additive"].max() / variance["additive"].min() < 1.25
+    np.testing.assert_allclose(variance["dot"], width, rtol=0.1)
+    np.testing.assert_allclose(variance["scaled"], 1, rtol=0.1)
+
+
+def test_a_dot_product_in_place_of_the_additive_score_is_seen(rng, monkeypatch):
+    monkeypatch.setattr(scores, "AdditiveScore", lambda h, d_k, rng: scores.DotScore())
+    variance = start_variances((4, 32, 256), rng)
+    assert variance["additive"].max() / variance["additive"].min() > 50
+    kept = dataclasses.replace(committed(ADDITIVE), variance=variance)
+    assert kept.verdict == DISAGREES
+
+
+def test_the_committed_variances_are_measured_again():
+    kept = committed(ADDITIVE)
+    again = start_variances(kept.width[:1], np.random.default_rng(0))
+    for name, variance in again.items():
+        np.testing.assert_allclose(kept.variance[name][:1], variance, rtol=1e-4)
+
+
+@pytest.mark.slow
+def test_the_committed_models_are_trained_again():
+    kept = committed(ADDITIVE)
+    again = additive_against_dot(width=(4,), d_k=(4,), seeds=(0,))
+    assert kept.start[0, 0] == pytest.approx(again.start.item(), rel=REPEATS)
+    assert kept.end[0, 0] == pytest.approx(again.end.item(), rel=TRAINED)
+    assert kept.loss["dot"][0, 0] == pytest.approx(again.loss["dot"].item(), rel=TRAINED)
+
+
+@pytest.mark.slow
+def test_the_models_part_again(seed):
+    seeds = (seed, seed + 1, seed + 2)
+    measured = additive_against_dot(width=(4, 64), d_k=(4, 128), seeds=seeds)
+    assert measured.behind[-1] > 0.5
+    assert measured.verdict == AGREES, measured.finding
+
+
+def test_the_memory_of_additive_attention_grows_with_d_k(rng):
+    memory = [cost_ratios(64, d_k, 1, rng)[1] for d_k in (4, 64, 256)]
+    assert memory[0] > 2
+    assert memory[-1] > 10 * memory[0]
+
+
+def test_the_memory_of_additive_attention_grows_with_n(rng):
+    memory = [cost_ratios(n, 64, 1, rng)[1] for n in (8, 32, 128)]
+    assert memory[2] > 1.5 * memory[1] > 1.5**2 * memory[0]
+
+
+@pytest.mark.timing
+def test_the_dot_product_is_faster_and_smaller_here(tmp_path):
+    measured = timed_again(ADDITIVE_COST, tmp_path)
+    assert measured.verdict == AGREES, measured.finding
+
+
+def test_two_that_cost_the_same_are_seen(monkeypatch):
+    monkeypatch.setattr(costs, "additive_attention", dot_attention)
+    same = additive_cost(n=(16, 64), d_k=(16, 64), at=1, repeats=3)
+    assert same.memory_n.max() < 1.5
+    assert same.verdict != AGREES
+
+
+def multiply_adds(layer, n):
+    """Of all products, forward; backward has twice as many."""
+    def both(x):
+        y, cache = layer.forward(x, x, x)
+        layer.backward(y, cache)
+        return y
+
+    x = np.ones((1, n, layer.d_model))
+    forward = count(layer, x, x, x)[1]
+    assert count(both, x)[1] == 3 * forward
+    return forward
+
+
+def product_multiply_adds(n, d_model, h):
+    """Of four projections, Q K^T and weights V, forward."""
+    d_k = d_model // h
+    return 4 * n * d_model * h * d_k + 2 * h * n * n * d_k
+
+
+@pytest.mark.parametrize("h", [1, 2, 8])
+def test_the_formula_counts_the_products_of_the_layer(rng, h):
+    layer = MultiHeadAttention(16, h, rng=rng)
+    assert multiply_adds(layer, 5) == product_multiply_adds(5, 16, h)
+
+
+def test_the_products_cost_the_same_for_every_h():
+    few = heads_cost(h=(1, 2, 8), n=(4, 8), d_model=16, repeats=1)
+    np.testing.assert_array_equal(
+        few.multiply_adds, [[product_multiply_adds(n, 16, h) for h in (1, 2, 8)] for n in (4, 8)])
+    assert (few.multiply_adds == few.multiply_adds[:, :1]).all()
+    assert few.ratio.shape == (3, 2, 3)
+
+
+def full_width(d_model, h, rng):
+    """What many heads would be that are not narrow."""
+    return MultiHeadAttention(d_model, h, d_k=d_model, d_v=d_model, rng=rng)
+
+
+@pytest.mark.timing
+def test_heads_of_full_width_would_be_seen(monkeypatch):
+    monkeypatch.setattr(layers, "MultiHeadAttention", full_width)
+    wide = heads_cost(h=(1, 8), n=(64,), d_model=128, repeats=3)
+    assert wide.at_paper_h.item() > 3
+    assert wide.verdict != AGREES
+
+
+def test_heads_of_full_width_are_counted(rng):
+    assert multiply_adds(full_width(16, 8, rng), 5) == 8 * product_multiply_adds(5, 16, 1)
+
+
+@pytest.mark.timing
+def test_eight_heads_take_about_as_long_as_one_here(tmp_path):
+    measured = timed_again(HEADS_COST, tmp_path)
+    assert measured.verdict == AGREES, measured.finding
+
+
+WORSE, BETTER = 1, -1
+
+
+@pytest.fixture(scope="module")
+def heads():
+    return committed(HEAD_COUNT)
+
+
+@pytest.fixture(scope="module")
+def widths():
+    return committed(KEY_WIDTH)
+
+
+def test_models_that_differ_in_h_begin_with_the_same_values(seed):
+    one, many = (small_model(CopyTask(), seed, h=h).state_dict() for h in (1, 32))
+    assert one.keys() == many.keys()
+    assert all(np.array_equal(one[name], many[name]) for name in one)
+
+
+def test_models_that_differ_in_d_k_differ_in_queries_and_keys_alone(seed):
+    narrow, wide = (small_model(CopyTask(), seed, d_k=d_k).state_dict() for d_k in (1, 8))
+    different = {name for name in narrow if narrow[name].shape != wide[name].shape}
+    assert different == {n for n in narrow if n.split(".")[-2] in ("linear_Q", "linear_K")}
+
+
+@pytest.mark.slow
+def test_the_committed_losses_are_those_of_these_models(heads, widths):
+    one = dict(seeds=(0,), tasks=("sort",))
+    assert heads.loss[2, 0, 2] == pytest.approx(head_count((8,), **one).loss.item(), rel=REPEATS)
+    assert widths.loss[2, 0, 0] == pytest.approx(key_width((1,), **one).loss.item(), rel=REPEATS)
+
+
+@pytest.mark.slow
+def test_it_shows_when_run_again():
+    heads = head_count((1, 8, 32), tasks=("copy",), seeds=(4, 5))
+    assert list(heads.compare(1, 8)[1]) == [BETTER]
+    assert list(heads.compare(32, 8)[1]) == [WORSE]
+    assert key_width((1, 8), tasks=("copy", "reverse"), seeds=(4, 5)).verdict == AGREES

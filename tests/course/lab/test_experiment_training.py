@@ -1,0 +1,176 @@
+"""Claims 12, 14 and 15: dropout, label smoothing, warm-up, and norms over rows."""
+
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from committed import REPEATS, committed
+
+from aiayn_course.lab.claims.normalisation import (
+    padding_appended,
+    rows_replaced,
+)
+from aiayn_course.lab.claims.overfitting import DROPOUT, FewExamples, dropout
+from aiayn_course.lab.claims.smoothing import (
+    HOLDS,
+    NoisyReverse,
+    label_smoothing,
+)
+from aiayn_course.lab.claims.warm_up import (
+    POST,
+    POST_FLAT,
+    PRE,
+    PRE_FLAT,
+    WARM_UP,
+    blind_loss,
+    schedule,
+    warm_up,
+)
+from aiayn_course.lab.experiment import AGREES, DISAGREES
+from aiayn_course.lab.learning import losses, small_model
+from aiayn_np import LayerNorm, ReverseTask
+from aiayn_np.training.optimizer import warmup_rate
+from aiayn_np.training.tasks import TEST, CopyTask, bucket
+from aiayn_np.variants.norms import BatchNorm
+
+
+def sequences(src, task):
+    """The sequences of a batch, as a set of tuples."""
+    return {tuple(row[row > task.eos]) for row in src}
+
+
+def test_few_examples_are_few_and_never_held_out(rng):
+    task = FewExamples(40, rng)
+    known = sequences(task.examples[0], task)
+    assert sequences(task.batch(500, rng)[0], task) == known
+    assert len(known) <= 40
+    assert all(bucket(np.array(s)) > TEST for s in known)
+    for src, _, _ in (task.validation(2000), task.test(2000)):
+        assert not known & sequences(src, task)
+
+
+def test_few_examples_are_answered_as_reverse_answers_them(rng):
+    task = FewExamples(40, rng)
+    for row, before, after in zip(*task.batch(20, rng)):
+        symbols = row[row > task.eos]
+        np.testing.assert_array_equal(after[after > task.eos], symbols[::-1])
+        np.testing.assert_array_equal(before[: len(symbols) + 1], [task.bos, *symbols[::-1]])
+
+
+def test_it_measures_at_every_step_it_names():
+    found = dropout(sequences=20, steps=12, every=5, seeds=(3,), d_model=8, d_ff=8, h=2)
+    np.testing.assert_array_equal(found.steps, [5, 10])
+    assert found.validation.shape == (3, 1, 2)
+    assert np.all(found.validation > 0)
+
+
+@pytest.mark.slow
+def test_the_committed_curves_are_those_of_these_models_overfitting():
+    kept, again = committed(DROPOUT), dropout(steps=50, seeds=(0,))
+    for field in ("training", "validation", "accuracy"):
+        want, found = getattr(kept, field)[:, :1, 0], getattr(again, field)[..., 0]
+        tokens = 2e-3 * (field == "accuracy")              # a few that are as likely as another one
+        np.testing.assert_allclose(found, want, rtol=REPEATS, atol=tokens)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("size", "verdict"), [(200, AGREES), (20_000, DISAGREES)])
+def test_dropout_helps_where_examples_are_few_and_only_there(size, verdict):
+    steps = 400 if size == 200 else 300
+    found = dropout((0.0, 0.1), sequences=size, steps=steps, every=100, seeds=(0,))
+    assert found.verdict == verdict
+
+
+def test_noise_replaces_its_share_of_the_answer_and_no_more():
+    noisy, clean = NoisyReverse(0.3, max_length=6), ReverseTask(max_length=6)
+    (src, tgt_in, got), (same, _, want) = noisy.validation(3000), clean.validation(3000)
+    np.testing.assert_array_equal(src, same)
+    np.testing.assert_array_equal(got > noisy.eos, want > noisy.eos)
+    np.testing.assert_array_equal(tgt_in[:, 1:][got[:, :-1] > 2], got[:, :-1][got[:, :-1] > 2])
+    share = (got != want)[want > noisy.eos].mean()
+    assert abs(share - 0.3 * 0.9) < 0.02                # one in ten of the random ones is right
+    np.testing.assert_array_equal(NoisyReverse(0.0).test(50)[2], ReverseTask().test(50)[2])
+
+
+@pytest.mark.slow
+def test_again_at_a_small_size():
+    found = label_smoothing((0.0, 0.2), max_length=4, steps=600, seeds=(0,))
+    assert np.all(np.diff(found.perplexity, axis=0) > 0)
+    assert np.all(np.median(found.change[1], axis=1) >= -HOLDS)
+
+
+@pytest.fixture(scope="module")
+def kept():
+    return committed(WARM_UP)
+
+
+def test_both_schedules_have_one_peak_and_one_decay():
+    steps = range(1, 101)
+    warm, level = (np.array([schedule(0.5, 20, w)(s) for s in steps]) for w in (True, False))
+    eq_3 = np.array([warmup_rate(s, 32, 20) for s in steps])
+    np.testing.assert_allclose(warm, 0.5 * eq_3 / eq_3.max())
+    np.testing.assert_array_equal(level[19:], warm[19:])
+    assert np.all(level[:20] == 0.5)
+
+
+def test_the_blind_loss_is_that_of_guessing_lengths_and_symbols(rng):
+    task = CopyTask(max_length=2)
+    # lengths 1 and 2 with 1/4 and 3/4: 1.75 symbols and one end for each sequence
+    nats = np.log(4) - 0.75 * np.log(3) + 1.75 * np.log(10)
+    assert blind_loss(task) == pytest.approx(nats / 2.75)
+    lengths = (CopyTask(max_length=5).batch(1000, rng)[2] > 2).sum(axis=1)
+    assert np.bincount(lengths)[5] / 1000 == pytest.approx(9 / 25, abs=0.07)
+
+
+def test_a_run_that_is_no_longer_finite_is_nan_from_there(seed):
+    task = CopyTask(max_length=3)
+    rates = lambda step: 0.01 if step < 3 else 1e30  # noqa: E731
+    with np.errstate(all="ignore"):
+        found = losses(small_model(task, 0), task, 0, steps=8, batch_size=2, schedule=rates)
+    assert np.isfinite(found[:3]).all()
+    assert np.isnan(found[-1])
+
+
+def test_at_the_highest_rate_post_norm_fails_either_way_and_pre_norm_nowhere(kept):
+    np.testing.assert_array_equal(kept.failing[[POST, POST_FLAT]].all(axis=0), [False] * 3 + [True])
+    assert not kept.failing[[PRE, PRE_FLAT]].any()
+    assert "at 0.03 it fails either way" in kept.finding
+    fine = replace(kept, curves=kept.curves / 10)
+    assert "at no rate it fails either way" in fine.finding
+
+
+@pytest.mark.slow
+def test_the_committed_curves_are_those_of_these_models_warm_up(kept):
+    again = warm_up(steps=10, seeds=(0,))
+    np.testing.assert_allclose(again.curves[..., 0], kept.curves[:, :, :1, 0], rtol=REPEATS)
+
+
+@pytest.mark.slow
+def test_training_again_at_the_smallest_size_shows_it():
+    again = warm_up((0.01,), seeds=(0,))
+    assert again.verdict == AGREES
+    assert again.final[PRE_FLAT].max() < again.blind - 0.3 < again.final[POST_FLAT].min()
+
+
+def test_the_change_by_zeros_is_as_computed_by_hand():
+    """With mean 0, a share p of zeros divides the variance by 1 / (1 - p)."""
+    x = np.array([1.0, -1.0, -1.0, 1.0]).reshape(1, 4, 1)
+    for zeros in (4, 12):
+        expected = np.sqrt((4 + zeros) / 4) - 1
+        found = padding_appended(BatchNorm(1, eps=1e-12), x, np.zeros((1, zeros, 1)))
+        assert found == pytest.approx(expected)
+
+
+def test_a_norm_over_the_wrong_axis_and_fixed_statistics_are_told_apart(rng):
+    x, other = rng.standard_normal((2, 4, 3, 8))
+    layer, batch = LayerNorm(8), BatchNorm(8)
+    fixed = (x.mean(axis=(0, 1)), x.var(axis=(0, 1)))
+
+    def inference(x):
+        return batch(x, statistics=fixed)
+
+    for norm, exact in ((layer, True), (inference, True), (batch, False)):
+        assert (rows_replaced(norm, x, other) == 0) == exact
+        assert (padding_appended(norm, x, other) == 0) == exact
+    assert rows_replaced(batch, x, x) == 0
