@@ -109,7 +109,7 @@ def test_a_model_that_the_page_would_run_otherwise_is_refused(change, reason, rn
         (["{run}", " "], "at least one symbol"),
         (["{run}", "1 " * 70], "at most 61 tokens for this run, got 70"),
         (["{run}", "1", "--out", "{tmp}/file/x.html"], "file"),
-        (["{run}", "1", "--out", "{tmp}"], "--out must be a file, got the folder {tmp}"),
+        (["{run}", "1", "--out", "{tmp}"], "--out must be a .html or .htm, got {tmp}"),
         (["{tmp}/none"], "none: No such folder"),
     ],
 )
