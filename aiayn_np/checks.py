@@ -148,7 +148,9 @@ def check_layer(name, layer, call):
 
 
 def check_integers(name, ids, *, ndim=None):
-    """Return token ids as an integer array."""
+    """Return token ids, an array or nested lists, as an integer array."""
+    if isinstance(ids, np.ndarray) and type(ids) not in PLAIN:
+        raise TypeError(f"{name} must be a numpy array of integers, got {type(ids).__name__}")
     try:
         ids = np.asarray(ids)
     except ValueError:

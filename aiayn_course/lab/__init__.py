@@ -25,11 +25,16 @@ Public names, by the file that defines them:
     measuring          draw_quartiles, exponent, peak_bytes, seconds, step_of, time_ratios
 """
 
+import warnings
 from importlib import import_module
 from pkgutil import iter_modules
 
 from . import claims
 from .experiment import AGREES, DISAGREES, IN_PART, NOT_HERE, Experiment, Result
+
+# Apple's BLAS raises these flags for correct products, see aiayn_np.
+warnings.filterwarnings("ignore", "(divide by zero|overflow|invalid value) encountered in matmul",
+                        RuntimeWarning, module=r"aiayn_course\.lab")
 
 __all__ = ["AGREES", "DISAGREES", "EXPERIMENTS", "IN_PART", "NOT_HERE", "Experiment", "Result"]
 

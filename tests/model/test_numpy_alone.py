@@ -49,8 +49,8 @@ def test_shares_need_no_other_package_and_a_number_of_threads_needs_one():
 
 FLAGS = """
 import warnings
-import aiayn_np.attention, aiayn_np.cli.main
-for name in ("aiayn_np.attention", "aiayn_np.training.loop", "__main__"):
+import aiayn_np.attention, aiayn_np.cli.main, aiayn_course.lab
+for name in ("aiayn_np.attention", "aiayn_course.lab.claims.variance", "__main__"):
     for flag in ("divide by zero", "overflow", "invalid value"):
         for what in ("matmul", "exp"):
             warnings.warn_explicit(f"{flag} encountered in {what}", RuntimeWarning, name, 1, name)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from aiayn_np import Softmax
+from aiayn_np import LabelSmoothedCrossEntropy, Softmax, Transformer, not_padding
 
 
 def test_rows_of_no_entries_are_refused():
@@ -21,3 +21,16 @@ def test_a_subclass_of_the_array_is_refused(kind):
         layer.forward(x.view(kind))
     with pytest.raises(TypeError, match=r"grad_y must be a numpy array of floats, got (matrix|Ma)"):
         layer.backward(x.view(kind), cache)
+
+
+@pytest.mark.parametrize("kind", [np.matrix, np.ma.MaskedArray])
+def test_a_subclass_of_the_array_of_ids_is_refused(kind, rng):
+    """The mask of a masked array would be ignored."""
+    ids = np.array([[3, 1], [2, 2]])
+    model = Transformer(5, N=1, d_model=4, d_ff=4, h=1, max_len=4, rng=rng)
+    loss, logits = LabelSmoothedCrossEntropy(0.1, pad=0), np.zeros((2, 2, 5))
+    for call in (lambda ids: model(ids, np.asarray(ids)), lambda ids: not_padding(ids, 0),
+                 lambda ids: loss(logits, targets=ids)):
+        call(ids)
+        with pytest.raises(TypeError, match=r"a numpy array of integers, got (matrix|Masked)"):
+            call(ids.view(kind))
