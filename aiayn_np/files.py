@@ -48,7 +48,8 @@ def replacing(path):
     check_replaceable(path)
     part = new_part(path.parent)
     try:
-        with open(part, "xb") as file, held(file):
+        with open(part, "xb") as file:
+            lock(file)                                                 # parts_in leaves it alone
             keep_mode(file, path)
             yield file
             file.flush()
@@ -78,27 +79,15 @@ def keep_mode(file, path):
         os.fchmod(file.fileno(), path.stat().st_mode & 0o777)
 
 
-@contextlib.contextmanager
-def held(file):
-    """Lock an open file, if the system can, so that `parts_in` knows that it is being written."""
-    if fcntl:
-        with contextlib.suppress(OSError):                             # some networks have no locks
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    yield
-
-
-def is_held(path):
-    """Tell whether a program is writing a file now."""
-    if not fcntl:
-        return False
-    try:
-        with open(path, "rb") as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:                                                 # no such file, or no locks here
-        return not path.exists()
-    return False
+def lock(file):
+    """Lock an open file, if the system can; return False if another program has locked it."""
+    with contextlib.suppress(OSError):                                 # some networks have no locks
+        try:
+            if fcntl:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+    return True
 
 
 def new_part(folder):
@@ -108,8 +97,14 @@ def new_part(folder):
 
 def parts_in(folder):
     """Return the files that a killed program left unfinished in a folder."""
-    return [path for path in folder.glob(".*.part") if path.is_file() and not path.is_symlink()
-            and re.fullmatch(r"\.[0-9a-f]{16}\.part", path.name) and not is_held(path)]
+    found = []
+    for path in folder.glob(".*.part"):
+        named = re.fullmatch(r"\.[0-9a-f]{16}\.part", path.name)
+        if named and path.is_file() and not path.is_symlink():
+            with contextlib.suppress(OSError), open(path, "rb") as file:
+                if lock(file):
+                    found.append(path)
+    return found
 
 
 def check_replaceable(path):

@@ -1,10 +1,11 @@
 """The logits that the model would have after each sublayer."""
 
+from typing import Any
+
 import numpy as np
 
 from ..module import Cache, Module, leaves
-from ..transformer import Transformer
-from ..variants.masked import MaskedLanguageModel
+from .sharing import paths_of
 
 
 def logit_lens(model: Module, cache: Cache) -> dict[str, np.ndarray]:
@@ -18,25 +19,16 @@ def logit_lens(model: Module, cache: Cache) -> dict[str, np.ndarray]:
     is applied to it, with the mean and the variance of this state. The last entry has the logits of
     the model.
     """
-    stack, stack_cache, path, head = last_stack(model, cache)
-    layers, said = dict(leaves(stack, Module)), {}
-    for name, c in leaves(stack_cache, Cache):
-        if hasattr(c, "normalised"):
-            if stack.norm is None:
-                layer = layers[name]
-                state = layer.gamma.value * c.normalised
-                state = state + layer.beta.value if hasattr(layer, "beta") else state
+    *_, path, head = paths_of(model)
+    layers: dict[str, Any] = dict(leaves(model, Module))
+    norm, said = layers[path].norm, {}
+    for name, c in leaves(cache, Cache):
+        if name.startswith(f"{path}.") and hasattr(c, "normalised"):
+            if norm is None:
+                state = layers[name].gamma.value * c.normalised
+                state = state + layers[name].beta.value if hasattr(layers[name], "beta") else state
             else:                       # the norm's input, less its mean, which no norm keeps
                 inverse = c.inv_std if hasattr(c, "inv_std") else c.inv_rms
-                state = stack.norm(c.normalised / inverse)
-            said[f"{path}.{name}"] = head(state)
+                state = norm(c.normalised / inverse)
+            said[name] = layers[head](state)
     return said
-
-
-def last_stack(model, cache):
-    """Return (stack, its cache, its path, the layer that turns the output into logits)."""
-    if isinstance(model, Transformer):
-        return model.decoder, cache.decoder, "decoder", model.output_projection
-    if isinstance(model, MaskedLanguageModel):
-        return model.encoder, cache.encoder, "encoder", model.head
-    return model.stack.encoder, cache.stack.encoder, "stack.encoder", model.output_projection

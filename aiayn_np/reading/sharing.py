@@ -64,7 +64,7 @@ class Shares:
             return {"kept": np.zeros_like(node.kept)} if is_attention(node) else {}
         last = edited(frozen(self.recording.cache), stop)
         gradients, biases = self.recording.backward(self.grad_logits, last)
-        place = places(self.recording.model)[1]
+        place = paths_of(self.recording.model)[1]
         by_cell = cells(self.recording, gradients)
         heads = {path.removesuffix(".attention.weights"): cell.sum(axis=(1, 2))
                  for path, cell in by_cell.items()}
@@ -103,7 +103,8 @@ def shares(model: Module, src: Any, tgt: Any, *, token: int | None = None,
     grad_logits = np.zeros_like(recording.logits)
     grad_logits[0, position] = weights
     gradients, biases = recording.backward(grad_logits, frozen(recording.cache))
-    source, target = (path and outputs_share(recording, gradients, path) for path in places(model))
+    source, target = (path and outputs_share(recording, gradients, path)
+                      for path in paths_of(model)[:2])
     value = float(weights[weights != 0] @ logits[weights != 0])
     result = Shares(source, target, biases, value, token, against, position, recording, grad_logits,
                     gradients)
@@ -111,11 +112,12 @@ def shares(model: Module, src: Any, tgt: Any, *, token: int | None = None,
     return result
 
 
-def places(model):
-    """Return the paths of source (or None) and target at which positions are added to tokens."""
-    for kind, found in ((Transformer, ("src_positions", "tgt_positions")),
-                        (LanguageModel, (None, "stack.positions")),
-                        (MaskedLanguageModel, (None, "segments"))):
+def paths_of(model):
+    """Return the paths of the embedded source (or None) and target, the last stack and its head."""
+    for kind, found in (
+            (Transformer, ("src_positions", "tgt_positions", "decoder", "output_projection")),
+            (LanguageModel, (None, "stack.positions", "stack.encoder", "output_projection")),
+            (MaskedLanguageModel, (None, "segments", "encoder", "head"))):
         if isinstance(model, kind):
             return found
     raise TypeError("model must be a Transformer, a LanguageModel or a MaskedLanguageModel, got"
@@ -124,7 +126,7 @@ def places(model):
 
 def inputs_of(model, src, tgt):
     """Return the inputs of the model for one sequence, as batches of one sequence."""
-    if places(model)[0] is not None:
+    if paths_of(model)[0] is not None:
         return [row("src", src), row("tgt", tgt)]
     if src is not None:
         raise ValueError(f"src must be None for a {type(model).__name__}")
