@@ -41,23 +41,17 @@ def bleu(translations: Iterable[str], references: Iterable[str], *,
     Raises ValueError for another number of references and for an unknown tokenizer. Raises
     ImportError without the extra `text`.
     """
-    translations, references = as_many(translations, references)
-    check_tokenizer(tokenize)
-    metric = extra("sacrebleu").metrics.BLEU(tokenize=tokenize)
-    found = metric.corpus_score(translations, [references])
-    note = "" if found.totals[-1] else "no translation has four words, and without them BLEU is 0"
-    return Score(found.score, str(metric.get_signature()), note)
-
-
-def as_many(translations, references):
-    """Return translations and references as lists of equal length, at least 1."""
     translations, references = list(translations), list(references)
     if len(translations) != len(references):
         raise ValueError("translations and references must be as many, got"
                          f" {len(translations)} and {len(references)}")
     if not translations:
         raise ValueError("there must be at least one translation, got none")
-    return translations, references
+    check_tokenizer(tokenize)
+    metric = extra("sacrebleu").metrics.BLEU(tokenize=tokenize)
+    found = metric.corpus_score(translations, [references])
+    note = "" if found.totals[-1] else "no translation has four words, and without them BLEU is 0"
+    return Score(found.score, str(metric.get_signature()), note)
 
 
 def check_tokenizer(name: str) -> None:
