@@ -145,15 +145,12 @@ class Module:
         return f"{type(self).__name__} with {total:,} parameters\n{table(values)}"
 
 
-HOLDERS = (Module, Cache, list, tuple, dict)
-
-
 def leaves(node, kind, path=""):
     """Yield (dotted path, object) for every object of type `kind` at or below a Module or Cache."""
     if isinstance(node, kind):
         yield path, node
     for name, child in children(node):
-        if isinstance(child, (kind, *HOLDERS)):
+        if isinstance(child, (kind, Module, Cache, list, tuple, dict)):
             yield from leaves(child, kind, f"{path}.{name}" if path else str(name))
 
 

@@ -428,16 +428,13 @@ def test_a_backend_that_is_not_installed_ends_no_command(backend, folder, tmp_pa
     assert files(tmp_path).keys() == {"why.png"}
 
 
-@pytest.mark.parametrize("before", [
-    "import IPython\nfrom aiayn_np.cli.main import main\nmain(['check'])"])
-def test_outside_of_the_commands_the_backend_is_the_users(before, tmp_path):
+def test_outside_of_the_commands_the_backend_is_the_users(tmp_path):
     """In a notebook too, where a cell may call a command."""
     (tmp_path / "IPython.py").write_text("")
-    code = f"{before}\nimport matplotlib\n"
-    run = subprocess.run(
-        [sys.executable, "-c", f"{code}print(matplotlib.rcParams['backend'])"], text=True,
-        env=os.environ | {"MPLBACKEND": "svg", "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"},
-        capture_output=True)
+    code = ("import IPython\nfrom aiayn_np.cli.main import main\nmain(['check'])\n"
+            "import matplotlib\nprint(matplotlib.rcParams['backend'])")
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=(
+        os.environ | {"MPLBACKEND": "svg", "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}))
     assert run.stderr == ""
     assert run.stdout.splitlines()[-1] == "svg"
 

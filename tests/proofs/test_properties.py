@@ -63,16 +63,6 @@ class Student:
         return seen + self.leak * seen[:, -1:], None
 
 
-class Classifier(Student):
-    """The sum over the real tokens, (B, classes)."""
-
-    def __init__(self, classes):
-        self.E = np.random.default_rng(0).standard_normal((7, classes))
-
-    def forward(self, ids):
-        return (self.E[ids] * (ids != self.pad)[..., None]).sum(axis=1), None
-
-
 # what is right
 
 
@@ -102,7 +92,10 @@ def test_a_right_language_model_passes(cls, seed):
 
 @pytest.mark.parametrize("classes", [3, 7])
 def test_padding_of_a_classifier(classes):
-    assert_padding_invariant(Classifier(classes))
+    model = Student()
+    model.E, forward = model.E[:, :classes], model.forward
+    model.forward = lambda ids: (forward(ids)[0][:, -1], None)         # the sum over the tokens
+    assert_padding_invariant(model)
 
 
 def test_local_attention_in_the_encoder_is_causal_and_padding_invariant_but_not_equivariant(seed):
