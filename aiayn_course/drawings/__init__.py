@@ -16,7 +16,7 @@ Public names, by the file that defines them:
 from pathlib import Path
 
 from aiayn_np.files import replacing
-from aiayn_np.plotting.figures import DPI
+from aiayn_np.plotting.figures import DPI, load_matplotlib
 
 from .attention import attention_gradients, attention_shapes, figure_2
 from .example import ASKING, SENTENCE, example
@@ -35,14 +35,12 @@ DRAWINGS = {drawing.__name__: drawing for drawing in (
 
 def save_drawings(folder):
     """Write every drawing into a folder as SVG and as PNG; return the paths."""
-    from matplotlib import rc_context
-
     Path(folder).mkdir(parents=True, exist_ok=True)
     paths = []
     for name, drawing in DRAWINGS.items():
         figure = drawing()
         for kind, metadata in (("svg", {"Date": None}), ("png", {"Software": None})):
             paths.append(Path(folder) / f"{name}.{kind}")
-            with rc_context({"svg.hashsalt": name}), replacing(paths[-1]) as file:
+            with load_matplotlib().rc_context({"svg.hashsalt": name}), replacing(paths[-1]) as file:
                 figure.savefig(file, format=kind, dpi=DPI, metadata=metadata, facecolor="white")
     return paths

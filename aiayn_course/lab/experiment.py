@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, get_origin
 import numpy as np
 
 from aiayn_np.files import replacing
-from aiayn_np.plotting.figures import DPI, STYLE, WIDEST, new_figure, save_figure
+from aiayn_np.plotting.figures import DPI, STYLE, WIDEST, load_matplotlib, new_figure, save_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -53,9 +53,7 @@ class Result:
 
     def figure(self) -> "Figure":
         """Return the matplotlib Figure, with the title above the panels."""
-        from matplotlib import rc_context
-
-        with rc_context(STYLE):
+        with load_matplotlib().rc_context(STYLE):
             fig = new_figure(*self.size)
             axes = fig.subplots(*self.panels, squeeze=False, **self.layout)
             self.draw(*axes.flat)
@@ -106,11 +104,9 @@ class Experiment:
 
     def save(self, result: Result, folder: str | Path) -> Path:
         """Write NAME.png and NAME.json; return the path of the picture."""
-        from matplotlib import rc_context
-
         result = self.result.from_json(result.to_json())  # draw the digits that are written
         picture = Path(folder) / f"{self.name}.png"
-        with rc_context(STYLE):
+        with load_matplotlib().rc_context(STYLE):
             save_figure(result.figure(), picture, dpi=DPI)
         text = json.dumps(result.to_json(), allow_nan=False)
         with replacing(Path(folder) / f"{self.name}.json") as file:

@@ -11,6 +11,7 @@ import os
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -37,6 +38,8 @@ MARKERS = ["o", "s", "^", "D", "v", "P", "X"]
 STYLE: Any = {"font.size": 12.0, "axes.titlesize": 12, "axes.labelsize": 12, "legend.fontsize": 11,
               "figure.titlesize": 13, "axes.spines.top": False, "axes.spines.right": False}
 
+is_command = False  # whether a command draws, see command_style
+
 
 def new_figure(width: float, height: float, *, layout: str | None = 'constrained') -> "Figure":
     """Return an empty picture; width and height are in inches."""
@@ -57,13 +60,26 @@ def command_style() -> None:
     commands that it starts, and matplotlib would fail if that backend is not installed. A
     matplotlibrc may ask for another font, or for a missing LaTeX. In a notebook nothing changes.
     """
-    if "IPython" not in sys.modules:
-        os.environ |= {"MPLBACKEND": "agg", "MATPLOTLIBRC": os.devnull}
+    global is_command
+    is_command = "IPython" not in sys.modules
+
+
+def load_matplotlib() -> ModuleType:
+    """Import matplotlib and return it; a command gets matplotlib's own defaults."""
+    first = is_command and "matplotlib" not in sys.modules
+    if first:
+        os.environ["MPLBACKEND"] = "agg"
+    import matplotlib
+
+    if first:
+        matplotlib.rcdefaults()
+    return matplotlib
 
 
 @functools.cache
 def picture_class():
     """Return a class of Figure that every notebook can show, with any backend of matplotlib."""
+    load_matplotlib()
     from matplotlib.figure import Figure
 
     class Picture(Figure):

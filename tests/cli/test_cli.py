@@ -414,18 +414,18 @@ def test_python_m_and_import_are_light():
 
 @pytest.mark.parametrize("backend", [
     "not_there", pytest.param("module://not_there.backend", marks=pytest.mark.slow)])
-def test_a_backend_that_is_not_installed_ends_no_command(backend, folder, tmp_path):
-    """A notebook hands its own on to the commands that are started in it.
+def test_no_backend_and_no_settings_of_the_user_end_a_command(backend, folder, tmp_path):
+    """A notebook hands its own backend on to the commands that are started in it.
 
-    matplotlib refuses "not_there" as it refuses module://matplotlib_inline.backend_inline where
-    that package is not installed.
+    matplotlib also reads settings in the current folder, and LaTeX may be missing.
     """
+    (tmp_path / "matplotlibrc").write_text("text.usetex: True\n")
     command = [sys.executable, "-m", "aiayn_np", "why", str(folder), "3 1", "--word", "1",
-               "--out", str(tmp_path / "why.png")]
+               "--out", "why.png"]
     run = subprocess.run(command, env=os.environ | {"MPLBACKEND": backend}, capture_output=True,
-                         text=True)
+                         text=True, cwd=tmp_path)
     assert run.returncode == 0, run.stderr
-    assert files(tmp_path).keys() == {"why.png"}
+    assert files(tmp_path).keys() == {"why.png", "matplotlibrc"}
 
 
 def test_outside_of_the_commands_the_backend_is_the_users(tmp_path):
