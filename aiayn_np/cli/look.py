@@ -95,12 +95,12 @@ def sequences(words: list[str]) -> list[str]:
     return words if any(" " in word.strip() for word in words) else [" ".join(words)]
 
 
-def one_sequence(words: list[str]) -> str:
-    """Return the words of the command line as one sequence; raise UsageError for several."""
+def one_source(pipeline: Any, words: list[str]) -> np.ndarray:
+    """Return the source ids of words of the command line; raise UsageError for two sequences."""
     first, *others = sequences(words)
     if others:
         raise UsageError(f"one sequence must be given, got {1 + len(others)}")
-    return first
+    return source_of(pipeline, first)
 
 
 def fitting(pipeline, line, where, number):
@@ -116,7 +116,7 @@ def fitting(pipeline, line, where, number):
 def attend_command(args):
     """Draw the attention for a sequence, and print the paths of the pictures."""
     pipeline = opened(args.run, "attend").pipeline()
-    src = source_of(pipeline, one_sequence(args.symbol))
+    src = one_source(pipeline, args.symbol)
     folder = args.out or args.run / "attend"
     check_folder(folder, "metrics.json", "*attention_*.png", force=args.force)
     with or_elsewhere("--out", args.out is None):
@@ -133,6 +133,6 @@ def trace_command(args):
     from ..plotting.tracing import trace
 
     pipeline = opened(args.run, "trace").pipeline()
-    src, tgt_in, tgt_out = pipeline.example(source_of(pipeline, one_sequence(args.symbol)))
+    src, tgt_in, tgt_out = pipeline.example(one_source(pipeline, args.symbol))
     print(printable(trace(pipeline.model, src, tgt_in, tgt_out, loss=pipeline.loss)))
     return 0

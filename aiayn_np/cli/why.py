@@ -6,7 +6,7 @@ import numpy as np
 
 from ..text.columns import flush_left, width
 from .common import UsageError, nearest, note, opened, printable
-from .look import add_sequence, one_sequence, source_of
+from .look import add_sequence, one_source
 from .writing import add_out, check_file
 
 MOST = 10  # words in the answer, unless --word asks for one
@@ -34,7 +34,7 @@ def why_command(args):
 
     run = opened(args.run, "why")
     pipeline, path = run.pipeline(), args.out or args.run / "why.png"
-    src = source_of(pipeline, one_sequence(args.symbol))
+    src = one_source(pipeline, args.symbol)
     check_file("--out", path, ".png", force=args.force, own=args.out is None,
                inputs=[args.run / name for name in run.files])
     written = Written(pipeline, src)

@@ -95,22 +95,17 @@ class GrowingText(WholeText):
             layer.self_attention = GrowingAttention(layer.self_attention)
 
     def next_logits(self, ids: np.ndarray) -> np.ndarray:
-        start = self.ids.shape[1]
+        start, stack = self.ids.shape[1], self.model.stack
         self.ids = np.concatenate([self.ids, ids], axis=1)
-        stack = self.model.stack
+        T = self.ids.shape[1]
         x, _ = stack.embedding.forward(ids)                            # (B, n, d_model)
         x, _ = stack.positions.forward(x, start=start)
-        x, _ = self.encoder.forward(x, allowed=self.allowed(start))
-        logits, _ = self.model.output_projection.forward(x[:, -1:])    # (B, 1, V)
-        return logits[:, 0]
-
-    def allowed(self, start: int) -> np.ndarray | None:
-        """Return the mask of the new positions over all, or None if it allows everything."""
-        T = self.ids.shape[1]
         mask = np.tri(T - start, T, start, dtype=bool)                 # (n, T)
         if self.model.pad is not None:
             mask = mask & not_padding(self.ids, self.model.pad)        # (B, 1, n, T)
-        return None if mask.all() else mask
+        x, _ = self.encoder.forward(x, allowed=None if mask.all() else mask)
+        logits, _ = self.model.output_projection.forward(x[:, -1:])    # (B, 1, V)
+        return logits[:, 0]
 
 
 def perplexity(model: LanguageModel, ids: np.ndarray, *, longest: int = 1024,
