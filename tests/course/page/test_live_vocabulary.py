@@ -141,14 +141,21 @@ def test_rules_that_the_page_does_not_have_are_refused(options, message):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("width", "height"), [(1280, 720), (853, 480)])
+@pytest.mark.parametrize("words", [False, True])
 def test_at_a_projector_nothing_is_cut_with_a_question_or_a_change(
-        visit, tmp_path, rng, width, height):
-    vocabulary = vocabulary_of((line for pair in number_words().training for line in pair), 200)
-    task = rules(vocabulary) | dict(name="text", eos=EOS, pad=PAD)
-    model = Transformer(len(vocabulary), N=2, d_model=16, d_ff=16, h=4, max_len=14, rng=rng)
-    text = "drei und zwanzig tausend vier hundert zwölf"
-    (tmp_path / "page.html").write_text(live_page(model, task, [text]), encoding="utf-8")
-    page = visit(tmp_path / "page.html", viewport=dict(width=width, height=height))
+        visit, tmp_path, rng, width, height, words):
+    path = tmp_path / "page.html"
+    if words:
+        vocabulary = vocabulary_of((line for pair in number_words().training for line in pair), 200)
+        task = rules(vocabulary) | dict(name="text", eos=EOS, pad=PAD)
+        text = "drei und zwanzig tausend vier hundert zwölf"
+    else:
+        task = dict(name="reverse", tokens=["<pad>", "<bos>", "<eos>", *"0123456789"], pad=0,
+                    bos=1, eos=2, max_length=10)
+        text = "5 4 0 6 5 0 4 5 4 9"
+    model = Transformer(len(task["tokens"]), N=2, d_model=16, d_ff=16, h=4, max_len=14, rng=rng)
+    path.write_text(live_page(model, task, [text]), encoding="utf-8")
+    page = visit(path, viewport=dict(width=width, height=height))
 
     def all_fits():
         page.locator("#app[aria-busy='false']").wait_for(state="attached")
@@ -158,6 +165,7 @@ def test_at_a_projector_nothing_is_cut_with_a_question_or_a_change(
         assert last["y"] + last["height"] <= height
 
     page.get_by_role("button", name="Present").click()
+    all_fits()
     for part in ("positions", "factor", "causal", "muted"):
         page.locator(f"#if-{part}").click()
         all_fits()
