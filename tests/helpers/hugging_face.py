@@ -10,7 +10,10 @@ from pathlib import Path
 
 import numpy as np
 
+from aiayn_np.models import load_bert, load_gpt2, load_llama, load_marian
+
 GOLDEN = Path(__file__).parents[1] / "golden" / "pretrained"
+LOADERS = {"marian": load_marian, "gpt2": load_gpt2, "bert": load_bert, "llama": load_llama}
 MARIAN = dict(vocab_size=29, d_model=18, encoder_layers=3, decoder_layers=1, encoder_ffn_dim=20,
               decoder_ffn_dim=23, encoder_attention_heads=2, decoder_attention_heads=3,
               pad_token_id=28, decoder_start_token_id=28, eos_token_id=0,

@@ -51,9 +51,6 @@ def hidden(allowed):
     return tensor(~allowed[:, 0, 0] if allowed.ndim == 4 else ~allowed)
 
 
-# links
-
-
 def as_it_is(x):
     return x
 
@@ -108,9 +105,6 @@ def send(layer, links):
     with pytorch().no_grad():
         for name, (theirs, view) in links.items():
             view(theirs).copy_(tensor(ours[name].value))
-
-
-# twins: (links, function of the case's tensors that gives y and the arrays that are kept)
 
 
 def own_forward(theirs):

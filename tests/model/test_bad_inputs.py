@@ -158,9 +158,6 @@ def test_a_wrong_size_is_refused_by_name_and_value(name):
                 "d_model must be divisible by h, got d_model=10, h=4")
 
 
-# axes and lengths that do not fit
-
-
 @cases(
     (lambda w: MultiHeadAttention(10, 4, d_v=2, rng=w.rng), ValueError,
      "d_model must be divisible by h, got d_model=10, h=4"),
@@ -241,9 +238,6 @@ def test_every_attention_refuses_what_does_not_fit(name, size):
             layer.forward(*arrays, allowed=allowed)
 
 
-# arrays that are not float32 or float64
-
-
 @pytest.mark.parametrize("name", LAYERS)
 def test_an_array_of_another_dtype_is_refused_by_every_layer(name):
     layer, inputs, options = draw(name, np.random.default_rng(0))
@@ -271,9 +265,6 @@ def test_complex_input_to_real_parameters_is_refused_and_passes_complex_ones(nam
 def test_a_list_is_no_array_of_floats(w):
     refuses(w, lambda w: w.linear([[1.0] * D]), TypeError,
             "x must be a numpy array of floats, got list")
-
-
-# masks
 
 
 @cases(
@@ -310,9 +301,6 @@ def test_a_mask_that_numpy_would_broadcast_to_the_wrong_axes_is_refused(kind, sh
     ))
 
 
-# ids
-
-
 @cases(
     (lambda w: w.model(w.src + 0.0, w.tgt, rng=w.rng), TypeError,
      "src must be integers, got float64"),
@@ -337,9 +325,6 @@ def test_a_mask_that_numpy_would_broadcast_to_the_wrong_axes_is_refused(kind, sh
 )
 def test_ids_that_are_not_tokens_are_refused(call, error, message, w):
     refuses(w, call, error, message)
-
-
-# lengths
 
 
 @cases(
@@ -376,9 +361,6 @@ def test_a_batch_of_zero_is_no_error(w):
     assert greedy_decode(w.model, w.src[:0], bos=1, eos=2).shape[0] == 0
 
 
-# targets
-
-
 @cases(
     (lambda w: w.loss(w.y, targets=w.tgt[:1]), ValueError,
      r"targets must have the shape of logits without its last axis, \(2, 3\), got \(1, 3\)"),
@@ -389,9 +371,6 @@ def test_a_batch_of_zero_is_no_error(w):
 )
 def test_targets_that_do_not_fit_are_refused(call, error, message, w):
     refuses(w, call, error, message)
-
-
-# numbers outside of their interval
 
 
 def start_training(w, **options):
@@ -433,9 +412,6 @@ def test_a_number_outside_of_its_interval_is_refused(call, error, message, w):
     refuses(w, call, error, message)
 
 
-# a loss that is not finite
-
-
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_a_loss_that_is_not_finite_stops_before_the_step_and_names_the_tensor(value, w):
     task = CopyTask(symbols=4, max_length=3)
@@ -449,9 +425,6 @@ def test_a_loss_that_is_not_finite_stops_before_the_step_and_names_the_tensor(va
         next(steps)
     kept = [p.value for p in w.model.parameters()] + w.adam.m + w.adam.v
     assert ([a.tobytes() for a in kept], w.adam.t) == (before, t)
-
-
-# scores larger than the memory
 
 
 @pytest.mark.parametrize("kind", ["attention", "heads", "model"])
@@ -482,9 +455,6 @@ def test_a_system_that_does_not_tell_its_memory_sets_no_limit(monkeypatch, error
 def test_scores_of_a_hundred_terabytes_are_refused_at_once(w):
     Q = np.broadcast_to(np.ones(4), (10**6, 10**6, 4))                 # a view of four numbers
     refuses(w, lambda w: w.attention(Q, Q, Q), MemoryError, "scores of shape .* need .* bytes")
-
-
-# what all this costs
 
 
 @pytest.mark.parametrize("P_drop", [0.0, 0.1])

@@ -25,21 +25,15 @@ def inputs(rng, d_model=8, leading=(2,), T_q=3, T_k=5):
     ({}, [(8, 8), (8, 8), (8, 8), (8, 8)]),
     (dict(d_k=3, d_v=6), [(8, 6), (8, 6), (8, 12), (12, 8)]),
     (dict(h=3, d_k=5), [(8, 15), (8, 15), (8, 15), (15, 8)]),
-    (dict(d_k=3), [(8, 6), (8, 6), (8, 8), (8, 8)]),
+    (dict(d_k=3, bias=True), [(8, 6), (8, 6), (8, 8), (8, 8)]),
 ])
 def test_sizes_of_the_matrices(rng, options, shapes):
-    """d_v is d_model / h where that is an integer, and else d_k."""
+    """d_v is d_model / h where that is an integer, and else d_k; a bias is as long as its rows."""
     mha = MultiHeadAttention(**dict(d_model=8, h=2, rng=rng) | options)
-    assert [p.value.shape for p in mha.parameters()] == shapes
-    names = [name for name, _ in mha.named_parameters()]
-    assert names == ["linear_Q.W", "linear_K.W", "linear_V.W", "linear_O.W"]
-
-
-def test_bias_adds_four_vectors(rng):
-    mha = MultiHeadAttention(8, 2, d_k=3, d_v=5, bias=True, rng=rng)
-    shapes = {name: p.value.shape for name, p in mha.named_parameters() if name.endswith("b")}
-    assert shapes == {"linear_Q.b": (6,), "linear_K.b": (6,), "linear_V.b": (10,),
-                      "linear_O.b": (8,)}
+    found = {name: p.value.shape for name, p in mha.named_parameters()}
+    want = {f"linear_{name}.W": shape for name, shape in zip("QKVO", shapes)}
+    biases = {f"linear_{name}.b": shape[1:] for name, shape in zip("QKVO", shapes)}
+    assert found == want | (biases if "bias" in options else {})
 
 
 class ScaledAttention(Module):

@@ -110,11 +110,10 @@ def test_any_module_can_stand_in_the_stack(rng):
     np.testing.assert_array_equal(encoder.backward(x, cache), 8 * x)
 
 
-def test_what_is_no_layer_is_refused():
+@pytest.mark.parametrize("wrong", [3, EncoderLayer])                   # the class, not a layer
+def test_what_is_no_layer_is_refused(wrong):
     with pytest.raises(TypeError, match="layers must be a layer"):
-        Encoder([3])
-    with pytest.raises(TypeError, match="layers must be a layer"):
-        Encoder([EncoderLayer])  # the class, not a layer
+        Encoder([wrong])
 
 
 def test_the_last_layer_decides_whether_a_norm_ends_the_stack():

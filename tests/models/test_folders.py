@@ -7,17 +7,16 @@ import shutil
 
 import numpy as np
 import pytest
-from hugging_face import GOLDEN
+from hugging_face import GOLDEN, LOADERS
 from pages import ROOT, blocks
 from real_models import TOKENIZERS, make_saved
 from safetensors.numpy import load_file, save_file
 
 from aiayn_course.cli.main import main
 from aiayn_np.files import CheckpointError
-from aiayn_np.models import load_bert, load_gpt2, load_marian
+from aiayn_np.models import load_gpt2, load_marian
 from aiayn_np.runs.open import open_run
 
-LOADERS = {"marian": load_marian, "gpt2": load_gpt2, "bert": load_bert}
 every_saved = pytest.mark.parametrize("family", ["gpt2", "bert"])
 
 

@@ -3,11 +3,8 @@
 
 import numpy as np
 import pytest
-from hugging_face import GOLDEN
+from hugging_face import GOLDEN, LOADERS
 
-from aiayn_np.models import load_bert, load_gpt2, load_llama, load_marian
-
-LOADERS = {"marian": load_marian, "gpt2": load_gpt2, "bert": load_bert, "llama": load_llama}
 every_family = pytest.mark.parametrize("family", LOADERS)
 
 

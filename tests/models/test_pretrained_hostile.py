@@ -7,13 +7,11 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from hugging_face import GOLDEN
+from hugging_face import GOLDEN, LOADERS
 from safetensors.numpy import load_file, save_file
 
 from aiayn_np.files import CheckpointError
-from aiayn_np.models import load_bert, load_gpt2, load_llama, load_marian
 
-LOADERS = {"marian": load_marian, "gpt2": load_gpt2, "bert": load_bert, "llama": load_llama}
 TIED = {"marian": ("model.shared.weight", "lm_head.weight"),
         "gpt2": ("transformer.wte.weight", "lm_head.weight"),
         "bert": ("bert.embeddings.word_embeddings.weight", "cls.predictions.decoder.weight"),

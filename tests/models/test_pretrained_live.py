@@ -6,12 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hugging_face import LLAMAS, batch, compute, exact, float64_positions, make
+from hugging_face import LLAMAS, LOADERS, batch, compute, exact, float64_positions, make
 from marks import LINUX, TRANSFORMERS
 
 from aiayn_course.data.number_words import write_number_words
 from aiayn_np.decoding.generation import generate
-from aiayn_np.models import load_bert, load_gpt2, load_llama, load_marian
+from aiayn_np.models import load_llama, load_marian
 from aiayn_np.models.gpt2 import GPT2
 from aiayn_np.runs.start import start_pairs
 
@@ -20,7 +20,6 @@ sys.path.append(str(Path(__file__).parents[2] / "docs"))
 from measure_real_models import exported, loading
 
 pytestmark = [pytest.mark.slow, TRANSFORMERS, pytest.mark.filterwarnings("ignore")]
-LOADERS = {"marian": load_marian, "gpt2": load_gpt2, "bert": load_bert, "llama": load_llama}
 UNTIED, APART = {"tie_word_embeddings": False}, {"share_encoder_decoder_embeddings": False,
                                                  "decoder_vocab_size": 31}
 VARIANTS = [

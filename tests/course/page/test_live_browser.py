@@ -47,9 +47,6 @@ def model_of(run):
     return rounded(copy.deepcopy(run.trained()))
 
 
-# ---- the numbers -----------------------------------------------------------------------------
-
-
 def test_what_is_typed_is_answered_as_the_command_line_does(page, run):
     src = run.task.test(2000)[0][:20]
     for row in src:
@@ -128,9 +125,6 @@ def test_a_click_on_a_token_of_the_answer_chooses_it(page):
     assert page.evaluate("[view.kind, view.query]") == ["cross", 0]
 
 
-# ---- addresses ---------------------------------------------------------------------------------
-
-
 def test_an_address_opens_the_page_at_a_place(visit, path, run):
     page = visit(path, "#src=5+0+3+1&what-if=mask&step=2&kind=decoder_self&layer=0&head=1"
                        "&query=1&key=2&side=1")
@@ -194,9 +188,6 @@ def test_a_replaced_token_changes_what_was_typed(visit, path, run):
     assert page.locator("#written .changed-name").inner_text() == (
         "“1” becomes “5”")
     assert page.locator("#written .right").count() == 2                # for what was read
-
-
-# ---- ask why -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=NAMES)
@@ -275,9 +266,6 @@ def test_a_box_of_figure_1_shows_what_the_model_would_say(page, run):
         assert page.locator("#would-say").inner_text().endswith(told)
     page.evaluate("(box) => choose({ box })", boxes.index("encoder.layers.0.add_norm_1"))
     assert page.locator("#would-say").count() == 0
-
-
-# ---- one token after the other -----------------------------------------------------------------
 
 
 def test_next_and_play_write_one_token_at_a_time(page):
@@ -382,9 +370,6 @@ def test_a_word_with_a_dotted_line_is_explained(page):
     assert not page.locator("#term").is_visible()
 
 
-# ---- step through ------------------------------------------------------------------------------
-
-
 def test_every_box_of_figure_1_says_what_comes_out(page):
     typed(page, "3 1 4")
     seen = []
@@ -406,9 +391,6 @@ def test_every_box_of_figure_1_says_what_comes_out(page):
     page.get_by_role("button", name="Next box").press("Enter")
     assert page.locator("#box h3").inner_text() == "Linear"
     assert page.locator("#box code").first.inner_text() == "logits = x E^T"
-
-
-# ---- for everybody -----------------------------------------------------------------------------
 
 
 def test_everything_is_reached_by_keys_and_the_focus_is_seen(page):
@@ -518,9 +500,6 @@ def test_light_and_dark_follow_the_system_and_a_projector_is_light(visit, path):
     assert page.locator("body").evaluate(ground) == "rgb(18, 21, 27)"
     page.get_by_role("button", name="Present").click()
     assert page.locator("body").evaluate(ground) == "rgb(251, 250, 247)"
-
-
-# ---- hostile -----------------------------------------------------------------------------------
 
 
 def test_hostile_texts_stay_text(visit, tmp_path, rng):
