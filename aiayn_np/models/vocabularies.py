@@ -7,7 +7,7 @@ import numpy as np
 
 from ..files import CheckpointError
 from ..text.extra import extra
-from ..text.vocabulary import SPACE, whole_text
+from ..text.vocabulary import SPACE, Vocabulary, whole_text
 from .config import read_json
 
 TOKENIZER = "tokenizer.json"
@@ -23,7 +23,7 @@ class MarianVocabulary:
 
     def __init__(self, folder, sizes):
         self.pad, self.eos, self.bos = sizes.pad, sizes.eos, sizes.bos
-        self.source, self.target = (sentence_pieces(folder / f"{side}.spm")
+        self.source, self.target = (Vocabulary.load(folder / f"{side}.spm").processor
                                     for side in ("source", "target"))
         self.source_ids = vocabulary_file(folder / "vocab.json", sizes.V_src)
         separate = folder / "target_vocab.json"
@@ -63,15 +63,6 @@ class MarianVocabulary:
         names = self.target_pieces if side == "target" else self.source_pieces
         return ["<s>" if i == self.bos else names.get(i, "<unk>").replace(SPACE, "_")
                 for i in map(int, ids)]
-
-
-def sentence_pieces(path):
-    """Read a SentencePiece model; raise CheckpointError if the file is damaged."""
-    try:
-        library = extra("sentencepiece", of="pretrained")
-        return library.SentencePieceProcessor(model_proto=Path(path).read_bytes())
-    except RuntimeError as error:
-        raise CheckpointError(f"{path} is not a SentencePiece model: {error}") from error
 
 
 def vocabulary_file(path, vocab_size):
