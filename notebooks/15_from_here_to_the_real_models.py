@@ -69,7 +69,7 @@ figure_1("tgt_embedding", "tgt_positions", "decoder.self_attention", "decoder.ad
 # %%
 work = tempfile.TemporaryDirectory()
 settings = dict(                                                       # Lessons 7 to 10 have the names
-    variants={"norm": "pre", "positions": "learned"}, N=2, d_model=64, d_ff=256, h=4, P_drop=0.0,
+    norm="pre", positions="learned", N=2, d_model=64, d_ff=256, h=4, P_drop=0.0,
     max_length=48, steps=600, batch_size=16, warmup_steps=100, rate_scale=2.0, eps_ls=0.0)
 run, _ = start_language(Path(work.name) / "words", seed=1, vocab_size=500, **settings)
 print(f"{run.training.characters:,} characters, {run.task.vocab_size} tokens")

@@ -4,5 +4,5 @@ Public names, by the file that defines them:
 
     lessons  lesson_files
     main     main
-    pages    make_pages, train_options
+    pages    make_pages, new_run
 """

@@ -4,8 +4,9 @@ import tempfile
 from pathlib import Path
 
 from aiayn_np.cli.common import UsageError
-from aiayn_np.cli.parser import parsed
-from aiayn_np.cli.train import trained
+from aiayn_np.cli.train import interruptible, print_results, take_steps
+from aiayn_np.runs.run import Run
+from aiayn_np.runs.start import start_pairs, start_symbols
 from aiayn_np.text.extra import extra
 
 from ..data.number_words import small_number_words, write_number_words
@@ -13,42 +14,41 @@ from ..data.number_words import small_number_words, write_number_words
 PAGES = ("copy", "reverse", "number_words")
 MINUTES = 4  # the longest time of the training, on two cores
 MOST = 5_000_000  # bytes of a page that can be mailed
-TITLES = {"number_words": {"en": "This model *translates* German number words into English",
-                           "zh": "这个模型把德语数词*译成英语*"}}
-SENTENCES = {"number_words": ["zwei hundert drei", "vier hundert sieben und zwanzig",
-                              "drei und zwanzig tausend vier hundert zwölf", "neunzehn"]}
-ANSWERS = {"number_words": small_number_words}
+TITLE = {"en": "This model *translates* German number words into English",
+         "zh": "这个模型把德语数词*译成英语*"}
+SENTENCES = ["zwei hundert drei", "vier hundert sieben und zwanzig",
+             "drei und zwanzig tausend vier hundert zwölf", "neunzehn"]
 
 
-def train_options(folder: Path) -> dict[str, list[str]]:
-    """Return the options of `train` for each page; write the number words into `folder`."""
-    training, validation, *_ = write_number_words(folder)
-    text = ["text", "--preset", "numbers", "--pairs", str(training), "--validation-pairs",
-            str(validation)]
-    return dict(zip(PAGES, (["copy"], ["reverse"], text), strict=True))
+def new_run(page: str, folder: Path) -> Run:
+    """Return a new run for a page; the number words are written beside its folder."""
+    if page != "number_words":
+        return start_symbols(folder, page)[0]
+    paths = write_number_words(folder.with_name("pairs"))
+    files = dict(zip(("pairs", "validation_pairs"), paths))
+    return start_pairs(folder, files, preset="numbers")[0]
 
 
 def make_pages(out: Path, lessons: str = "") -> None:
     """Train the models and write their pages into a folder; lessons: as in `live_page`.
 
-    Raises UsageError for a page that is too large to be mailed, ImportError before any training if
-    the extra `text` is missing, and KeyboardInterrupt after an interrupted training.
+    Raises UsageError for a page that is too large to be mailed, and ImportError before any training
+    if the extra `text` is missing. An interruption raises KeyboardInterrupt.
     """
     from ..page.live_page import most_telling_first, write_live_page
 
     for package in ("sentencepiece", "sacrebleu"):                     # for the number words
         extra(package)
     out.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as name:
-        for page, options in train_options(Path(name) / "pairs").items():
-            run = trained(parsed(["train", *options, "--out", f"{name}/{page}"]), stays=False)
-            if not run:
-                raise KeyboardInterrupt
-            sources = ([run.task.source(text) for text in SENTENCES.get(page, [])]
-                       or run.training.examples(20))
+    with tempfile.TemporaryDirectory() as name, interruptible():
+        for page in PAGES:
+            run = new_run(page, Path(name) / page)
+            take_steps(run)
+            print_results(run)
+            texts = SENTENCES if page == "number_words" else []
+            sources = [run.task.source(text) for text in texts] or run.training.examples(20)
             path = write_live_page(run, out / f"{page}.html", most_telling_first(run, sources),
-                                   lessons=lessons, title=TITLES.get(page, ""),
-                                   answers=ANSWERS[page]() if page in ANSWERS else None)
-            if path.stat().st_size > MOST:
-                raise UsageError(f"{path} must have at most {MOST:,} bytes, got"
-                                 f" {path.stat().st_size:,}")
+                                   lessons=lessons, title=TITLE if texts else "",
+                                   answers=small_number_words() if texts else None)
+            if (size := path.stat().st_size) > MOST:
+                raise UsageError(f"{path} must have at most {MOST:,} bytes, got {size:,}")

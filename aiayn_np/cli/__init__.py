@@ -9,6 +9,6 @@ Public names, by the file that defines them:
     main      main
     parser    parsed
     progress  shown
-    train     train_command, trained
+    train     interruptible, print_results, take_steps, train_command, trained
     writing   add_out, check_file, check_folder, make_writable, new_path
 """

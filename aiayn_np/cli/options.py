@@ -8,7 +8,6 @@ from ..text.presets import LANGUAGE, PAIRS, PRESETS, SYMBOLS
 from ..text.vocabulary import NORMALIZATIONS
 from ..training.tasks import TASKS
 from ..variants.choices import CHOICES
-from .common import UsageError
 from .writing import add_out
 
 TRAINING = {  # flag -> type or choices, help
@@ -47,11 +46,11 @@ LATER = ("steps", "epochs", "accumulate")  # may be given again with --resume
 def add_train_options(parser: argparse.ArgumentParser) -> dict:
     """Add a parser for each task, with its options; return {task: parser}."""
     tasks = parser.add_subparsers(dest="task", required=True, metavar="TASK", title="tasks")
-    for name, (what, add, start) in {
-            **{task: (f"a toy task: {kind.__doc__}", add_symbol_options, new_symbol_run)
+    for name, (what, add) in {
+            **{task: (f"a toy task: {kind.__doc__}", add_symbol_options)
                for task, kind in TASKS.items()},
-            "text": ("translate sentences, learned from pairs", add_pair_options, new_pair_run),
-            "words": ("go on with a text, as a language model", add_word_options, new_word_run),
+            "text": ("translate sentences, learned from pairs", add_pair_options),
+            "words": ("go on with a text, as a language model", add_language_options),
             }.items():
         one = tasks.add_parser(name, help=what, description=what, usage="%(prog)s [options]")
         rare = add(one)
@@ -62,7 +61,7 @@ def add_train_options(parser: argparse.ArgumentParser) -> dict:
         add_out(one, "--out", f"folder of the run (default: runs/{name}, or runs/{name}-2 where"
                 " that is taken, and so on)")
         one.add_argument("--resume", action="store_true", help="go on with the run in --out")
-        one.set_defaults(command=parser.get_default("command"), start=start)
+        one.set_defaults(command=parser.get_default("command"))
     return tasks.choices
 
 
@@ -77,7 +76,7 @@ def add_symbol_options(parser):
     return add_rare(parser, SYMBOLS)
 
 
-def add_word_options(parser):
+def add_language_options(parser):
     """Add the options of the task words; return the group of rare ones."""
     data = parser.add_argument_group("the text")
     data.add_argument("--text", type=Path, action="append", metavar="FILE",
@@ -156,35 +155,15 @@ def given_options(args):
             if value is not None and name in args.of_run}
 
 
-def described(given):
-    """Return given options in the form of `runs.start`: with a dict of variants, and the dtype."""
-    options = {name: value for name, value in given.items() if name not in CHOICES}
-    dtype = options.pop("float64", "float32")
-    variants = {name: value for name, value in given.items() if name in CHOICES}
-    return options | dict(dtype=dtype, variants=variants)
+def new_run_of(folder: Path, args: argparse.Namespace) -> tuple:
+    """Return (a new run of the task with the given options, notes on its data)."""
+    from ..runs import start
 
-
-def new_symbol_run(folder, args, given):
-    """Return (a new run on a toy task, [])."""
-    from ..runs.start import start_symbols
-
-    return start_symbols(folder, args.task, **described(given))
-
-
-def new_pair_run(folder, args, given):
-    """Return (a new run on sentence pairs, notes on the pairs)."""
-    from ..runs.start import start_pairs
-
-    files = {name: given.pop(name, None) for name in FILES}
-    return start_pairs(folder, files, **described(given))
-
-
-def new_word_run(folder, args, given):
-    """Return (a new run of a language model, notes on its text)."""
-    from ..runs.start import start_language
-
-    wrong = ("norm", "positions") if args.like else ("h_kv",)
-    if found := [name for name in wrong if name in given]:
-        raise UsageError(f"{flag_of(found[0])} is no option with{'' if args.like else 'out'} --like"
-                         " llama")
-    return start_language(folder, given.pop("text", None), **described(given))
+    given = given_options(args)
+    given["dtype"] = given.pop("float64", "float32")
+    if args.task == "text":
+        files = {name: given.pop(name, None) for name in FILES}
+        return start.start_pairs(folder, files, **given)
+    if args.task == "words":
+        return start.start_language(folder, given.pop("text", None), **given)
+    return start.start_symbols(folder, args.task, **given)

@@ -1,26 +1,22 @@
-"""The command `train`: it begins a run, or goes on with a run, and writes the results."""
+"""The command `train`: it begins a run, or goes on with a run, and prints the results."""
 
 import argparse
 import contextlib
 import itertools
 import signal
-import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from ..files import check_replaceable, made_folder, parts_in
-from ..training.ranks import launched
-from ..training.threads import blas_threads
+from ..training.ranks import ALONE, launched
 from .common import UsageError, command_line, note, printable
-from .options import LATER, flag_of, given_options
+from .options import LATER, flag_of, given_options, new_run_of
 from .progress import Reporter
 from .writing import check_folder, make_writable
 
-NOTHING: contextlib.nullcontext = contextlib.nullcontext()  # the Reporter of other ranks than 0
-SAVE_EVERY = 120  # seconds between two checkpoints, at most
-PICTURES = ("loss.png", "attention_*.png")
+if TYPE_CHECKING:
+    from ..runs.run import Run
 
 
 def train_command(args: argparse.Namespace) -> int:
@@ -28,22 +24,42 @@ def train_command(args: argparse.Namespace) -> int:
     return 0 if trained(args) else 1
 
 
-def trained(args: argparse.Namespace, stays: bool = True) -> Any:
-    """Train a new or a saved run, and print its results; return the run, None if interrupted.
-
-    stays : whether the folder of the run will be there afterwards
-    """
+def trained(args: argparse.Namespace) -> Any:
+    """Train a new or a saved run, and print its results; return the run, None if interrupted."""
     ranks = launched()
     with interruptible(ranks) as stop:
         run = shared_run(args, ranks)
-        started = time.perf_counter() - run.seconds
-        if take_steps(run, stop, args.threads):
-            tell(run, round(time.perf_counter() - started, 2), args.threads, stays)
+        stop.waits = True
+        ended = take_steps(run, lambda: stop.asked, args.threads)
+        stop.waits = False
+        if ended:
+            print_results(run, args.threads)
+            if stop.leads:
+                pictures = sorted(path.name for path in files_of(run, run.pictures))
+                print(printable(f"\nIn {run.folder}: {', '.join([*run.files, *pictures])}"))
             return run
-    if stop.leads and stays:
+    if stop.leads:
         command = command_line("aiayn-np", "train", args.task, "--out", run.folder, "--resume")
         note(f"interrupted after step {run.optimizer.t}; go on with: {command}")
     return None
+
+
+def take_steps(run: "Run", stop: Callable[[], bool] = lambda: False,
+               threads: int | None = None) -> bool:
+    """Train a run, and report its steps on stderr; return False if `stop` ended the training."""
+    if run.training.ranks.rank:
+        return run.train(None, stop, threads)
+    if not run.ended:
+        note(f"training on the task {run.task.name}: {run.training.parameters:,} parameters,"
+             f" {run.task.vocab_size:,} different tokens, into {run.folder}")
+    with Reporter(run.training) as reporter:
+        return run.train(reporter.report, stop, threads)
+
+
+def print_results(run: "Run", threads: int | None = None) -> None:
+    """Draw the pictures of a run that has ended, measure its model, and print the results."""
+    if lines := run.finish(threads):
+        print(printable("\n".join(lines)))
 
 
 class Stop:
@@ -62,7 +78,7 @@ class Stop:
 
 
 @contextlib.contextmanager
-def interruptible(ranks):
+def interruptible(ranks: Any = ALONE) -> Iterator[Stop]:
     """Handle SIGINT, SIGHUP and SIGTERM by a Stop, and yield the Stop.
 
     An ignored signal stays ignored. Under mpiexec only SIGINT is handled: mpiexec ends its ranks.
@@ -117,7 +133,7 @@ def new_run(folder, args):
             check_folder(folder, force=args.force)
         stack.enter_context(made_folder(folder, own=free))
         make_writable(folder)
-        run, notes = args.start(folder, args, given_options(args))
+        run, notes = new_run_of(folder, args)
         check_files(run)
         run.save()
     return run, notes
@@ -139,66 +155,13 @@ def free_folder(folder):
 def check_files(run):
     """Raise OSError if the folder of a run, or a file that a training replaces, is protected."""
     make_writable(run.folder)
-    for name in [*run.files, *PICTURES]:
-        for path in run.folder.glob(name):
-            check_replaceable(path)
+    for path in files_of(run, [*run.files, *run.pictures]):
+        check_replaceable(path)
 
 
-def take_steps(run, stop, threads=None):
-    """Train, report and save; return False after an interruption.
-
-    Ctrl-C lets the step end, then saves. Several ranks take the same steps; rank 0 reports, saves,
-    and tells the others when to stop.
-    """
-    training, earlier, saved = run.training, run.seconds, time.perf_counter()
-    steps = training.run(threads=threads)
-    if run.ended:
-        return True
-    if stop.leads:
-        note("\n".join(training.announcement(run.folder)))
-        run.metrics.unlink(missing_ok=True)                            # it is out of date
-    stop.waits = True
-    with not_finite_is_told(), Reporter(training) if stop.leads else NOTHING as reporter:
-        for progress in steps:
-            progress.seconds += earlier
-            run.history.append(progress)
-            ends = training.ranks.first(stop.asked)
-            if progress.measured or ends or time.perf_counter() - saved > SAVE_EVERY:
-                run.save()                                             # first: a terminal may close
-                saved = time.perf_counter()
-            if reporter:
-                reporter.report(progress)
-            if ends:
-                return False
-    stop.waits = False
-    return True
-
-
-@contextlib.contextmanager
-def not_finite_is_told():
-    """Let the training itself find nan and inf, and add to its message that a checkpoint stays."""
-    try:
-        with np.errstate(all="ignore"):
-            yield
-    except FloatingPointError as error:
-        raise FloatingPointError(f"{error}; the last good checkpoint is kept") from None
-
-
-def tell(run, seconds, threads, stays=True):
-    """Draw the pictures of an ended run, measure its model, and print the results.
-
-    metrics.json is written last. So a run without it gets pictures and metrics by --resume.
-    """
-    leads = run.training.ranks.rank == 0
-    with blas_threads(threads):
-        paths = run.draw() if leads else []
-        told = run.finish(seconds)                                     # metrics.json comes last
-        lines = list(told) if leads else []
-    if leads:
-        print(printable("\n".join(lines)))
-    if leads and stays:
-        files = ", ".join([*run.files, *(path.name for path in paths)])
-        print(printable(f"\nIn {run.folder}: {files}"))
+def files_of(run, patterns):
+    """Return the paths in the folder of a run that match some patterns."""
+    return [path for pattern in patterns for path in run.folder.glob(pattern)]
 
 
 def resumed_run(folder, args):
@@ -206,7 +169,7 @@ def resumed_run(folder, args):
 
     The run goes on with its own options; only the options in LATER may be given again.
     """
-    from ..runs.open import open_run, saved_nothing
+    from ..runs.open import own_run, saved_nothing
 
     if saved_nothing(folder):
         raise UsageError(f"{folder} holds a training that ended before it saved a model: begin it"
@@ -215,13 +178,9 @@ def resumed_run(folder, args):
     for name in given:
         if name not in LATER:
             raise UsageError(f"{flag_of(name)} is fixed by the run in {folder}: not with --resume")
-    run = open_run(folder)
+    run = own_run(folder)
     if args.task != run.config["task"]:
         raise UsageError(f"{folder} is a run of the task {run.config['task']}, not {args.task}")
     notes = run.go_on(given)
-    t, last = run.optimizer.t, run.training.steps
-    if t > last or (run.ended and (run.metrics.exists() or not run.history)):
-        where = "solved" if run.solved else f"at step {t} of {last} already"
-        raise UsageError(f"nothing to do: the run in {folder} is {where}")
     check_files(run)
     return run, notes

@@ -82,15 +82,19 @@ class SourcePipeline(Pipeline):
         """Return output ids for source ids: greedy if `beam` is 1, else by beam search."""
         return decode(self.model, src, self.task, beam, alpha, max_len)
 
+    def score(self, lines: Sequence[str], references: Sequence[str]) -> Score:
+        """Return the BLEU of some outputs, with the tokenizer of the task."""
+        return bleu(lines, references, tokenize=getattr(self.task, "tokenize", "13a"))
+
     def answered(self, src: np.ndarray) -> tuple[np.ndarray, ...]:
         """Return a batch of one source (1, T); the target is the model's own output."""
         out = self.decode(src)
         return src, np.concatenate([[[self.task.bos]], out[:, :-1]], axis=1), out
 
     def attention(self, src: np.ndarray) -> tuple[list, list, dict, dict]:
-        """Return (source tokens, target tokens, maps, masks) of one source (1, T).
+        """Return (source tokens, tokens that the decoder reads, maps, masks) of one source (1, T).
 
-        The target is the model's own output.
+        The decoder reads the model's own output.
         """
         _, tgt, _ = self.answered(src)
         return self.source_tokens(src), self.task.tokens(tgt[0]), *self.maps(src, tgt)
@@ -111,10 +115,6 @@ class SymbolPipeline(SourcePipeline):
         number : number of the line, for the remark
         """
         return line, self.remark(self.source(line)) if line.strip() else ""
-
-    def score(self, lines: Sequence[str], references: Sequence[str]) -> Score:
-        """Return the BLEU of the model's output for some lines."""
-        return bleu(lines, references)
 
     def example(self, src: np.ndarray) -> tuple:
         """Return a batch of one source (1, T); the target is the right output."""
@@ -144,10 +144,6 @@ class PairPipeline(SourcePipeline):
         line, was_cut = cut(self.model, self.task.vocabulary, line)
         return line, (f"warning: line {number} is cut: the model takes {self.model.max_len} tokens"
                       " with the end mark" if was_cut else "")
-
-    def score(self, lines: Sequence[str], references: Sequence[str]) -> Score:
-        """Return the BLEU of some translations, with the tokenizer of the task."""
-        return bleu(lines, references, tokenize=self.task.tokenize)
 
     def example(self, src: np.ndarray) -> tuple:
         """Return a batch of one source (1, T); the target is the model's own translation."""

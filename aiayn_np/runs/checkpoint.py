@@ -151,7 +151,7 @@ def fitting(path):
     """Turn an error about data that do not fit into a CheckpointError that names the file."""
     try:
         yield
-    except (KeyError, TypeError, ValueError, MemoryError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError, MemoryError) as error:
         raise CheckpointError(f"{path} does not fit: {error.args[0]}") from error
 
 

@@ -1,4 +1,4 @@
-"""Estimate the memory that a model needs, to announce a large model before it is made."""
+"""Estimate the memory that a training needs, to refuse a model that is too large to be made."""
 
 import numpy as np
 
@@ -26,26 +26,14 @@ def training_bytes(vocab_size: int, positions: int, *, N: int, d_model: int, d_f
     return np.dtype(dtype).itemsize * (COPIES * count + step)
 
 
-def large(needed: float, what: str) -> str:
-    """Return a line on the memory that `what` needs if it is over a quarter of all, else ""."""
-    if needed <= memory_bytes() / 4:
-        return ""
-    return f"{what} needs about {size(needed)} of memory, this machine has {size(memory_bytes())}"
-
-
 def check_fits(config: dict, vocab_size: int, longest: int) -> None:
     """Raise MemoryError if the training of a config needs more memory than this machine has.
 
     longest : most tokens of a row; it counts where the config has a number of rows
     """
-    options = config["train"]
+    options, memory = config["train"], memory_bytes()
     rows = options.get("batch_size", 0) // options["accumulate"]
     needed = training_bytes(vocab_size, rows * longest, dtype=config["dtype"], **config["model"])
-    if needed > memory_bytes():
-        raise MemoryError(f"{large(needed, 'training')}; a smaller --preset, --d-model,"
-                          " --N, --vocab-size, --tokens or --batch-size needs less")
-
-
-def size(count: float) -> str:
-    """Return a number of bytes as text, in GB or MB."""
-    return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{max(count / 1e6, 1):.0f} MB"
+    if needed > memory:
+        raise MemoryError(f"training needs about {needed / 1e9:.3g} GB of memory, this machine has"
+                          f" {memory / 1e9:.3g}; a smaller model, vocabulary or batch needs less")

@@ -2,8 +2,6 @@
 
 import math
 import platform
-from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -16,40 +14,14 @@ from ..text.pairs import digest_of
 from ..text.pictures import plot_language_training
 from ..training.loop import Step
 from ..training.optimizer import Adam
+from ..variants.choices import keywords
 from ..variants.models import LanguageModel, llama
 from ..variants.optimizers import AdamW, cosine_rate, matrices
-from .training import VOCABULARY, Training, warmup
+from .training import Training, speed
 
 MOST = 100_000  # tokens that a validation reads; the measurement at the end reads all
 DECAY = 0.1  # weight decay of a model like Llama, as in Touvron et al., 2023
 SAMPLE = 60  # tokens that the model writes at a validation
-
-
-def paper_model(vocab_size: int, *, encoder_layer: Any, decoder_layer: Any, attention: Any,
-                **options: Any) -> LanguageModel:
-    """Return a new language model of encoder layers, the paper's or a variant's."""
-    return LanguageModel(vocab_size, layer=encoder_layer, pad=None, **options)
-
-
-def llama_model(vocab_size: int, *, encoder_layer: Any, decoder_layer: Any, attention: Any,
-                positions: Any, **options: Any) -> LanguageModel:
-    """Return a new language model with the layers and positions of Llama."""
-    return llama(vocab_size, **options)
-
-
-def decaying(model: LanguageModel) -> AdamW:
-    """Return an AdamW that lets the matrices of a model decay."""
-    return AdamW(model, beta_2=0.95, decay=DECAY, decayed=matrices(model))
-
-
-def cosine(training: Training) -> Callable[[int], float]:
-    """Return a rate that rises to the peak of Eq. (3), and then falls by a cosine."""
-    warmup_steps = training.options["warmup_steps"]
-    return partial(cosine_rate, steps=training.steps, peak=warmup(training)(warmup_steps),
-                   warmup_steps=warmup_steps)
-
-
-RECIPES = {"paper": (paper_model, Adam, warmup), "llama": (llama_model, decaying, cosine)}
 
 
 class LanguageTraining(Training):
@@ -57,21 +29,19 @@ class LanguageTraining(Training):
 
     config : as in Training, and "files" (paths of the text; None for Python's help), "digest" (of
         the text), the vocabulary (its "characters", or its digest as "vocabulary"), and "like"
-        (name of the recipe, if it is not the paper's)
+        ("llama", for a model like Llama)
     """
 
     name = "words"
     shape: ClassVar[dict] = Training.shape | {
         "files": ([str], None), "digest": str, "characters?": str, "vocabulary?": str,
-        "like?": set(RECIPES), "model": Training.shape["model"] | {"h_kv?": int},
+        "like?": {"llama"}, "model": Training.shape["model"] | {"h_kv?": int},
         "train": Training.shape["train"] | dict(steps=int, batch_size=int, average_every=int,
                                                 validate_every=int)}
     record = LanguageProgress
     pipeline = OwnLanguagePipeline
     plot = staticmethod(plot_language_training)
-    batches: Any = None  # Windows of the text for training; `prepare` makes them
-    held_out: Any = None  # Windows of the held-back text; `prepare` makes them
-    some: Any = None  # some of these windows, for the validations
+    some: Any = None  # some of the windows in `held_out`, for the validations
     beginning: Any = None  # the first line of the held-back text, as ids
     characters = held_characters = 0  # of the whole text, and of the held-back text
 
@@ -80,18 +50,35 @@ class LanguageTraining(Training):
         longest = self.config["model"]["max_len"]
         if "vocabulary" not in self.config:
             return LanguageTask(Characters(self.config.get("characters", "")), longest)
-        self.files = (VOCABULARY,)
         return LanguageTask(Pieces(self.vocabulary(folder)), longest)
 
-    @property
-    def recipe(self) -> tuple:
-        """The makers of the model, the optimizer and the rate."""
-        return RECIPES[self.config.get("like", "paper")]
+    def make_model(self) -> LanguageModel:
+        """Make a model of the paper's encoder layers or a variant's, or one like Llama."""
+        V, sizes, rng = self.task.vocab_size, self.config["model"], self.rng
+        if "like" in self.config:
+            return llama(V, **sizes, rng=rng)
+        variants = keywords(self.config["variants"])
+        return LanguageModel(V, **sizes, layer=variants["encoder_layer"],
+                             positions=variants["positions"], pad=None, rng=rng)
 
-    def prepare(self, text: str | None = None) -> list[str]:
-        """Make windows of `text`, or of the files; return notes on the text."""
+    def make_optimizer(self) -> Adam:
+        """Make the paper's Adam; for a model like Llama, an AdamW that lets the matrices decay."""
+        if "like" not in self.config:
+            return super().make_optimizer()
+        return AdamW(self.model, beta_2=0.95, decay=DECAY, decayed=matrices(self.model))
+
+    def rate(self, step: int) -> float:
+        """Return the rate of Eq. (3); for a model like Llama it falls by a cosine."""
+        if "like" not in self.config:
+            return super().rate(step)
+        warmup_steps = self.options["warmup_steps"]
+        return cosine_rate(step, self.steps, peak=super().rate(warmup_steps),
+                           warmup_steps=warmup_steps)
+
+    def prepare(self, data: Any = None) -> list[str]:
+        """Make windows of a text, or of the files; return notes on the text."""
         o, files = self.options, self.config["files"]
-        text = read_text(files) if text is None else text
+        text = read_text(files) if data is None else data
         if digest_of(text.encode()) != self.config["digest"]:
             where = " and ".join(files) if files else f"Python {platform.python_version()}"
             raise ValueError(f"the text must be the one that the run began with, got another in"
@@ -106,28 +93,14 @@ class LanguageTraining(Training):
         self.some = Windows(held_out, T, rows, every=-(-len(held_out) // MOST))
         self.batches = Windows(training, T, o["batch_size"])
         self.characters, self.held_characters = len(text), len(text) - cut
-        return [] if files else [f"the text is the help of Python {platform.python_version()};"
-                                 " --text FILE takes your own"]
+        return [] if files else [f"the text is the help of Python {platform.python_version()}"]
 
     def batch(self, step: int) -> tuple[np.ndarray, ...]:
         """Return the batch (ids, targets) of a step; steps must come in their order."""
         return self.batches.draw(self.rng)
 
     def record_of(self, s: Step) -> LanguageProgress:
-        """Return the record of a step."""
         return LanguageProgress(s.step, float(s.scores), s.batch[-1].size, s.rate, s.seconds)
-
-    def announcement(self, folder: Path) -> Iterator[str]:
-        """Yield lines about the text and the model, and one if the training needs much memory."""
-        parameters = sum(p.value.size for p in self.model.parameters())
-        yield (f"{self.characters:,} characters, the last {self.held_characters:,} held back;"
-               f" {self.task.vocab_size:,} different tokens, {parameters:,} parameters, into"
-               f" {folder}")
-        if isinstance(self.optimizer, AdamW):
-            decayed = sum(p.value.size for p in self.optimizer.decayed)
-            yield (f"AdamW: the {decayed:,} parameters in matrices decay by {DECAY}, the gains of"
-                   " the norms do not")
-        yield from super().announcement(folder)
 
     def nats_per_character(self, windows: Windows) -> float:
         """Return the mean loss for a character of the held-back text, in nats."""
@@ -148,18 +121,17 @@ class LanguageTraining(Training):
         return self.task.text(pipeline.written(self.beginning, steps=steps, temperature=0.8,
                                                rng=np.random.default_rng(0)))
 
-    def finish(self, history: list, seconds: float) -> tuple[dict, list[str]]:
+    def finish(self, history: list) -> tuple[dict, list[str]]:
         """Measure the model on the held-back text."""
-        nats = self.nats_per_character(self.held_out)
-        perplexity, tokens = math.exp(min(nats, 700)), sum(p.tokens for p in history)
-        told = (f"words: {self.optimizer.t} steps, {nats:.3f} nats per character of the"
+        nats, last = self.nats_per_character(self.held_out), history[-1]
+        perplexity = math.exp(min(nats, 700))
+        told = (f"words: {last.step} steps, {nats:.3f} nats per character of the"
                 f" {self.held_characters:,} held back (perplexity {perplexity:.2f}),"
-                f" {seconds:.1f} s\n")
+                f" {last.seconds:.1f} s\n")
         return dict(
             nats_per_character=nats, perplexity_per_character=perplexity,
             characters=self.characters, held_back=self.held_characters,
-            vocabulary=self.task.vocab_size, tokens=tokens,
-            tokens_per_second=round(tokens / max(history[-1].seconds, 1e-9)),
+            vocabulary=self.task.vocab_size, **speed(history),
         ), [told, "After the first line of the text held back it writes:\n",
             self.sample(20 * SAMPLE)]
 

@@ -1,14 +1,15 @@
-"""Open the folder of a run: the one place that knows all kinds of runs."""
+"""Open the folder of a run, or of a real model."""
 
 import errno
-from collections.abc import Iterable
+from collections.abc import Collection
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from ..checks import check_sizes
 from ..files import CheckpointError, parts_in
+from ..pipelines.pipeline import Pipeline
 from .checkpoint import read_header
 from .estimates import parameter_count
 from .run import TRAININGS, Run
@@ -18,21 +19,49 @@ from .training import VOCABULARY, check_options
 POSITIONS = 2**26  # most numbers in a table of positions; no file holds the table
 
 
-def open_run(folder: str | Path) -> Any:
-    """Open the run in a folder, ready to decode or to go on with training.
+class Opened(Protocol):
+    """A model with its task, as commands use it: a Run, or a real model as Loaded."""
+
+    task: Any
+    model: Any
+    uses: tuple[str, ...]  # the commands that work with the model
+
+    @property
+    def files(self) -> Collection[str]:
+        """Names of the files that hold the model."""
+
+    @property
+    def note(self) -> str:
+        """A line that warns the user, or ""."""
+
+    def pipeline(self) -> Pipeline:
+        """Return the pipeline of the model."""
+
+    def trained(self) -> Any:
+        """Return the model."""
+
+
+def open_run(folder: str | Path) -> Opened:
+    """Open the run in a folder, or the real model that Hugging Face wrote there.
 
     Raises FileNotFoundError, and CheckpointError with path and reason.
     """
-    path = Path(folder) / "model.npz"
-    for other in path.parent.glob("*"):
-        if other.exists() and not (other.is_file() or other.is_dir()):     # it may have no end
-            raise CheckpointError(f"{other} must be a regular file, got a pipe or a device")
-    if not path.exists():
-        if any(path.with_name(name).is_file() for name in ("config.json", "model.safetensors")):
-            from ..pipelines.loaded import Loaded
+    folder = Path(folder)
+    names = ("config.json", "model.safetensors")
+    if (folder / "model.npz").exists() or not any((folder / name).is_file() for name in names):
+        return own_run(folder)
+    from ..pipelines.loaded import Loaded
 
-            return Loaded(folder)
-        lost, what = (path, "file") if path.parent.is_dir() else (path.parent, "folder")
+    check_regular(folder)
+    return Loaded(folder)
+
+
+def own_run(folder: Path) -> Run:
+    """Open a run that `train` wrote, ready to decode or to go on with training; errors as above."""
+    path = folder / "model.npz"
+    check_regular(folder)
+    if not path.exists():
+        lost, what = (path, "file") if folder.is_dir() else (folder, "folder")
         raise FileNotFoundError(errno.ENOENT, f"No such {what}; a run is a folder that `train`"
                                 " wrote, or one of Hugging Face, such as `hf download gpt2"
                                 " --local-dir gpt2` writes", str(lost))
@@ -43,12 +72,21 @@ def open_run(folder: str | Path) -> Any:
     except (TypeError, ValueError) as error:
         raise CheckpointError(f"{path} has no usable config: {error}") from error
     run.load()
-    moments = ((f"{kind}/{i}", moment) for kind in "mv"
-               for i, moment in enumerate(getattr(run.optimizer, kind)))
-    for weights in (run.model.named_parameters(), moments, *(state.items() for state in
-                                                             run.training.recent)):
-        check_weights(path, weights)
+    arrays = {name: p.value for name, p in run.model.named_parameters()}
+    arrays |= {f"m/{i}": m for i, m in enumerate(run.optimizer.m)}
+    arrays |= {f"v/{i}": v for i, v in enumerate(run.optimizer.v)}
+    for state in [arrays, *run.training.recent]:
+        for name, array in state.items():
+            if not np.isfinite(array).all():
+                raise FloatingPointError(f"{path}: {name} must be finite, got nan or inf")
     return run
+
+
+def check_regular(folder: Path) -> None:
+    """Raise CheckpointError if a pipe or a device, which may have no end, is in a folder."""
+    for path in folder.glob("*"):
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            raise CheckpointError(f"{path} must be a regular file, got a pipe or a device")
 
 
 def saved_nothing(folder: Path) -> bool:
@@ -58,27 +96,15 @@ def saved_nothing(folder: Path) -> bool:
 
 
 def check_config(path: Path, config: Any) -> None:
-    """Raise CheckpointError, TypeError or ValueError unless `train` could have written a config."""
+    """Raise an error unless `train` could have written a config into a checkpoint of this size."""
     check_shape(f"{path}: config", config, dict(task=set(TRAININGS)))
     check_shape(f"{path}: config", config, TRAININGS[config["task"]].shape)
     check_options(config["train"])
-    check_size(config, path.stat().st_size)
-
-
-def check_size(config: dict, size: int) -> None:
-    """Raise ValueError for a config of a larger model than a file of `size` bytes can hold."""
     sizes = {name: config["model"][name] for name in ("N", "d_model", "d_ff", "max_len")}
     check_sizes(**sizes)
-    symbols = config.get("task_options", {}).get("symbols", 0)
+    symbols, size = config.get("task_options", {}).get("symbols", 0), path.stat().st_size
     check_sizes(0, symbols=symbols)
     if parameter_count(symbols, **sizes) > size or (
             sizes["max_len"] * sizes["d_model"] > size + POSITIONS):
         raise ValueError("it must describe a model that fits into the file, got "
                          + ", ".join(f"{name}={value}" for name, value in sizes.items()))
-
-
-def check_weights(path: Path, weights: Iterable[tuple[str, Any]]) -> None:
-    """Raise FloatingPointError for weights, pairs of a name and a value, that are not finite."""
-    for name, value in weights:
-        if not np.isfinite(getattr(value, "value", value)).all():
-            raise FloatingPointError(f"{path}: {name} must be finite, got nan or inf")

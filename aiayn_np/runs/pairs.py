@@ -1,6 +1,5 @@
 """The training on sentence pairs: a translator, with a vocabulary of its own."""
 
-import functools
 import math
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,16 +13,19 @@ from ..text.bleu import TOKENIZERS, Score
 from ..text.corpus import Corpus
 from ..text.measures import PairProgress, loss_on
 from ..text.pictures import plot_pair_training
-from ..text.task import PairTask, encoded, longest
+from ..text.task import PairTask, encoded
 from ..text.vocabulary import Vocabulary
 from ..training.loop import Step
-from .training import VOCABULARY, Training
+from .training import Training, speed
 
 SHOWN = 3  # translations in the report
 
 
 def data_of(config: dict, vocabulary: Vocabulary, corpus: Corpus | None = None) -> tuple:
-    """Read or take the pairs of a run; return (batches, held-out ids, held-out lines, notes)."""
+    """Read or take the pairs of a run.
+
+    Returns (batches for training, batches for validation, lines for validation, notes).
+    """
     o, most = config["train"], config["model"]["max_len"]
     corpus = corpus or Corpus.read(config["files"], config["seed"])
     if corpus.digest != config["digest"]:
@@ -35,12 +37,14 @@ def data_of(config: dict, vocabulary: Vocabulary, corpus: Corpus | None = None) 
         raise ValueError(f"there must be pairs of at most {o['max_length']} tokens for training,"
                          f" got {len(training)}, and of at most {most} for validation, got"
                          f" {len(held_out)}")
-    if (needed := longest(training)) > o["tokens"]:
-        raise ValueError(f"tokens must be at least those of the longest sentence, {needed}, got"
+    batches = Batches(training, o["tokens"], config["seed"])
+    if (longest := batches.longer.max()) > o["tokens"]:
+        raise ValueError(f"tokens must be at least those of the longest sentence, {longest}, got"
                          f" tokens={o['tokens']}")
     left_out = [("training", len(corpus.training) - len(training), o["max_length"]),
                 ("validation", len(corpus.validation) - len(held_out), most)]
-    return Batches(training, o["tokens"], config["seed"]), held_out, lines, corpus.notes + [
+    budget = max(o["tokens"] // o["accumulate"], most)                 # the memory of a step
+    return batches, Batches(held_out, budget, 0), lines, corpus.notes + [
         f"{n} pairs for {what} are left out: a side has more than {limit} tokens, or none"
         for what, n, limit in left_out if n]
 
@@ -66,36 +70,25 @@ class PairTraining(Training):
     record = PairProgress
     pipeline = PairPipeline
     plot = staticmethod(plot_pair_training)
-    files = (VOCABULARY,)
-    batches: Any = None  # the pairs for training, in batches; `prepare` makes them
-    held_out: Any = None  # validation pairs as ids; `prepare` makes them
-    validation: Any = None  # the same pairs as lines
+    validation: Any = None  # the pairs for validation as lines
 
     def make_task(self, folder: Path) -> PairTask:
         """Make the task with the folder's vocabulary."""
         return PairTask(self.vocabulary(folder), self.options["max_length"],
                         self.options.get("tokenize", "13a"))           # not in an earlier config
 
-    def prepare(self, data: tuple | None = None) -> list[str]:
+    def prepare(self, data: Any = None) -> list[str]:
         """Take the tuple that `data_of` returns for the pairs of the run; return its notes."""
         self.batches, self.held_out, self.validation, notes = data or data_of(
             self.config, self.task.vocabulary)
         return notes
 
-    @functools.cached_property
-    def validation_batches(self) -> Batches:
-        """The validation pairs, in batches that need no more memory than a training step."""
-        budget = self.options["tokens"] // (self.options["accumulate"] * self.ranks.size)
-        return Batches(self.held_out, max(budget, longest(self.held_out)), 0)
-
     @property
     def steps(self) -> int:
-        """The number of the last step."""
         return steps_of(self.options, self.batches)
 
     @property
     def validate_every(self) -> int:
-        """The number of steps in an epoch."""
         return self.batches.per_epoch
 
     def batch(self, step: int) -> tuple[np.ndarray, ...]:
@@ -103,59 +96,44 @@ class PairTraining(Training):
         return self.batches.batch(step)
 
     def record_of(self, s: Step) -> PairProgress:
-        """Return the record of a step."""
         tokens = sum(int(np.count_nonzero(ids != self.task.pad)) for ids in s.batch[:2])
         return PairProgress(s.step, float(s.scores), tokens, s.rate, s.seconds)
-
-    def announcement(self, folder: Path) -> Iterator[str]:
-        """Yield lines about the pairs and the model, and one if the training needs much memory."""
-        batches = self.batches
-        real, padded = batches.tokens()
-        parameters = sum(p.value.size for p in self.model.parameters())
-        yield (f"{len(batches.pairs):,} pairs for training, {len(self.validation):,} for"
-               f" validation; {self.task.vocab_size:,} pieces, {parameters:,} parameters")
-        yield (f"an epoch: {batches.per_epoch} batches of at most {batches.budget} positions a"
-               f" side, {real:,} tokens, {1 - real / padded:.1%} of positions are padding")
-        yield from super().announcement(folder)
 
     def validate(self, progress: PairProgress) -> None:
         """Write validation losses into a record, and in some epochs also BLEU."""
         average = self.averaged()
-        batches = self.validation_batches, self.ranks
-        progress.validation_loss = loss_on(self.model, *batches)
-        progress.averaged_loss = loss_on(average, *batches)
+        progress.validation_loss = loss_on(self.model, self.held_out, self.ranks)
+        progress.averaged_loss = loss_on(average, self.held_out, self.ranks)
         epoch = -(-progress.step // self.batches.per_epoch)
         if epoch % self.options["bleu_every"] == 0 or progress.step == self.steps:
-            progress.bleu = self.score(self.translations(average)).score
+            progress.bleu = self.translated(average)[1].score
 
-    def translations(self, model: Any, **options: Any) -> list[str]:
-        """Return a model's translations of the validation set; options as in `translate`."""
-        sources = [source for source, _ in self.validation]
-        return self.pipeline(self.task, model).lines(sources, ranks=self.ranks, **options)
+    def translated(self, model: Any, **options: Any) -> tuple[list[str], Score]:
+        """Return a model's translations of the validation set, and their BLEU.
 
-    def score(self, lines: list[str]) -> Score:
-        """Return the BLEU of translations of the validation set."""
-        references = [reference for _, reference in self.validation]
-        return self.pipeline(self.task, self.model).score(lines, references)
+        options : as in `translate`
+        """
+        sources, references = zip(*self.validation)
+        pipeline = self.pipeline(self.task, model)
+        lines = pipeline.lines(sources, ranks=self.ranks, **options)
+        return lines, pipeline.score(lines, references)
 
-    def finish(self, history: list, seconds: float) -> tuple[dict, Iterator[str]]:
-        """Measure BLEU on the validation set, greedy and by the paper's beam search."""
+    def finish(self, history: list) -> tuple[dict, Iterator[str]]:
+        """Measure the BLEU of three ways to translate the validation set."""
         last, average = history[-1], self.averaged()
-        lines = self.translations(average)
+        lines, score = self.translated(average)
         found = {
-            "last state, greedy": self.score(self.translations(self.model)),
-            "average, greedy": self.score(lines),
-            "average, beam 4, alpha 0.6": self.score(self.translations(average, beam=4, alpha=0.6)),
+            "last state, greedy": self.translated(self.model)[1],
+            "average, greedy": score,
+            "average, beam 4, alpha 0.6": self.translated(average, beam=4, alpha=0.6)[1],
         }
-        tokens = int(sum(p.tokens for p in history))
         return dict(
             epochs=self.options["epochs"], pairs=len(self.batches.pairs),
             validation_pairs=len(self.validation), validation_loss=last.validation_loss,
             averaged_loss=last.averaged_loss, perplexity=math.exp(min(last.averaged_loss, 700)),
             exact_match=float(np.mean([a == b for a, (_, b) in zip(lines, self.validation)])),
             bleu={way: round(score.score, 2) for way, score in found.items()},
-            signature=found["average, greedy"].signature, tokens=tokens,
-            tokens_per_second=round(tokens / max(last.seconds, 1e-9)),
+            signature=score.signature, **speed(history),
         ), self.outcome(found, lines)
 
     def outcome(self, found: dict, translations: list[str]) -> Iterator[str]:

@@ -1,19 +1,23 @@
 """A run: a folder with the checkpoint of a training, its history and its measurements."""
 
+import contextlib
 import json
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..files import ChangedError, replacing
+from ..pipelines.pipeline import Pipeline
 from ..plotting.figures import save_figure
 from ..training.checks import check_seed
 from ..training.tasks import TASKS
+from ..training.threads import blas_threads
 from .checkpoint import fitting, load_checkpoint, read_header, save_checkpoint
 from .estimates import check_fits
-from .history import check_steps, columns_of, csv_of, records_in, records_of
+from .history import columns_in, columns_of, csv_of, records_of
 from .language import LanguageTraining
 from .pairs import PairTraining
 from .symbols import SymbolTraining
@@ -21,6 +25,7 @@ from .training import VOCABULARY, Training, check_options
 
 TRAININGS: dict[str, type[Training]] = dict.fromkeys(TASKS, SymbolTraining) | {
     kind.name: kind for kind in (PairTraining, LanguageTraining)}
+SAVE_EVERY = 120  # seconds between two checkpoints, at most
 
 
 class Run:
@@ -32,20 +37,23 @@ class Run:
     """
 
     saved: int | None = None  # the step of the checkpoint when it was last read or written
+    pictures = ("loss.png", "attention_*.png")  # patterns of the names of its pictures
 
     def __init__(self, folder: str | Path, config: dict, vocabulary: Any = None) -> None:
         check_seed(config["seed"])
         self.folder, self.config = Path(folder), config
-        self.training: Any = TRAININGS[config["task"]](self.folder, config, vocabulary)
+        self.training = TRAININGS[config["task"]](self.folder, config, vocabulary)
         self.task, self.model = self.training.task, self.training.model
         self.optimizer, self.uses = self.training.optimizer, self.training.pipeline.uses
         self.history: list = []
         self.checkpoint, self.metrics = self.folder / "model.npz", self.folder / "metrics.json"
+        self.table = self.folder / "history.csv"
 
     @property
     def files(self) -> list[str]:
         """Names of the files in the folder, besides pictures."""
-        return ["model.npz", "metrics.json", "history.csv", *self.training.files]
+        more = [VOCABULARY] if "vocabulary" in self.config else []
+        return ["model.npz", "metrics.json", "history.csv", *more]
 
     @property
     def note(self) -> str:
@@ -54,11 +62,6 @@ class Run:
             return ""
         return (f"note: the training in {self.folder} did not end, it is at step"
                 f" {self.optimizer.t}")
-
-    @property
-    def seconds(self) -> float:
-        """Return the seconds that the steps have taken."""
-        return self.history[-1].seconds if self.history else 0.0
 
     @property
     def solved(self) -> bool:
@@ -70,13 +73,13 @@ class Run:
         """Tell whether no step is left to take."""
         return self.solved or self.optimizer.t >= self.training.steps
 
-    def pipeline(self) -> Any:
+    def pipeline(self) -> Pipeline:
         """Return the pipeline of the trained model, the average of its last states."""
-        return self.training.pipeline(self.task, self.training.averaged())
+        return self.training.pipeline(self.task, self.trained())
 
     def trained(self) -> Any:
         """Return the trained model, the average of its last states."""
-        return self.pipeline().model
+        return self.training.averaged()
 
     def load(self) -> None:
         """Read the checkpoint; raise CheckpointError if it is damaged, or of another model."""
@@ -85,29 +88,61 @@ class Run:
         self.saved = self.optimizer.t
         if columns:                                                    # not in an earlier one
             with fitting(self.checkpoint):
-                self.history = records_of(columns, self.training.record)
-                check_steps(self.history, self.saved)
+                self.history = records_of(columns, self.training.record, self.saved)
 
     def go_on(self, changed: dict) -> list[str]:
         """Make the data ready for a training that goes on; return notes on them.
 
         Sets `config` with the `changed` options of the training. Raises OSError, TypeError and
-        ValueError for bad options, and CheckpointError for a history or data of another run.
+        ValueError for bad options or an ended training, and CheckpointError for a history or data
+        of another run.
         """
         options = self.training.options | changed
         check_options(options)
         self.config = self.training.config = self.config | dict(train=options)
         self.training.options = options
-        if not self.history:
-            self.history = records_in(self.folder / "history.csv", self.training.record,
-                                      self.optimizer.t)
+        kind, t = self.training.record, self.optimizer.t
+        if t and not self.history:
+            with fitting(self.table):
+                self.history = records_of(columns_in(self.table, kind, t), kind, t)
         with fitting(self.checkpoint):
             check_fits(self.config, self.task.vocab_size, self.task.max_length)
             notes = self.training.prepare()
-        if self.optimizer.t and not self.history:
-            notes += [f"note: {self.folder} has no history.csv: it begins at step"
-                      f" {self.optimizer.t + 1}"]
+        if t > self.training.steps or (self.ended and self.metrics.exists()):
+            where = "solved" if self.solved else f"at step {t} of {self.training.steps} already"
+            raise ValueError(f"nothing to do: the run in {self.folder} is {where}")
         return notes
+
+    def train(self, report: Callable[[Any], None] | None = None,
+              stop: Callable[[], bool] = lambda: False, threads: int | None = None) -> bool:
+        """Take all steps that are left, and save on the way; return False if `stop` ended it.
+
+        report : gets the record of a step, after it was saved
+        stop : tells after a step whether the training ends there; rank 0 decides for all ranks
+        threads : of BLAS, as in `train`
+
+        The run is saved after every validation, and after SAVE_EVERY seconds.
+        """
+        records, ranks = self.training.run(threads=threads), self.training.ranks
+        earlier = self.history[-1].seconds if self.history else 0.0
+        if self.ended:
+            return True
+        if not ranks.rank:
+            self.metrics.unlink(missing_ok=True)                       # it is out of date
+        saved = time.perf_counter()
+        with not_finite_is_told():
+            for record in records:
+                record.seconds += earlier
+                self.history.append(record)
+                ends = ranks.first(stop())
+                if record.measured or ends or time.perf_counter() - saved > SAVE_EVERY:
+                    self.save()                                        # first: a terminal may close
+                    saved = time.perf_counter()
+                if report:
+                    report(record)
+                if ends:
+                    return False
+        return True
 
     def save(self) -> None:
         """Write a new vocabulary, the checkpoint and history.csv. Only rank 0 writes.
@@ -116,6 +151,7 @@ class Run:
         """
         if self.training.ranks.rank:
             return
+        self.folder.mkdir(parents=True, exist_ok=True)
         self.check_unchanged()
         if self.saved is None and self.training.learned is not None:
             self.training.learned.save(self.folder / VOCABULARY)
@@ -123,7 +159,7 @@ class Run:
         save_checkpoint(self.checkpoint, self.model, config=self.config,
                         history=columns_of(self.history, kind), **self.training.state)
         self.saved = self.optimizer.t
-        with replacing(self.folder / "history.csv") as file:
+        with replacing(self.table) as file:
             file.write(csv_of(self.history, kind))
 
     def check_unchanged(self) -> None:
@@ -136,21 +172,37 @@ class Run:
                                f" is {now}: another program has changed it; this training ends"
                                " here and saves nothing more")
 
-    def finish(self, seconds: float) -> Iterable[str]:
-        """Measure the trained model, and write metrics.json on rank 0; return lines to print."""
-        numbers, lines = self.training.finish(self.history, seconds)
-        known = dict(task=self.task.name, steps=self.optimizer.t,
-                     parameters=sum(p.value.size for p in self.model.parameters()),
-                     seed=self.config["seed"], **numbers, seconds=seconds)
-        if not self.training.ranks.rank:
-            with replacing(self.metrics) as file:
-                file.write((json.dumps(known, indent=2) + "\n").encode())
-        return lines
+    def finish(self, threads: int | None = None) -> list[str]:
+        """Draw the pictures and measure the trained model; return lines to print.
 
-    def draw(self) -> list[Path]:
-        """Save the pictures of the training; return the paths."""
-        paths = [self.folder / "loss.png"]
-        save_figure(self.training.plot(self.history), paths[0], dpi=120)
+        All ranks measure, and rank 0 writes. metrics.json is written last: a run without it gets
+        its pictures and metrics when it goes on.
+        """
+        leads = not self.training.ranks.rank
+        with blas_threads(threads):
+            if leads:
+                self.draw()
+            numbers, lines = self.training.finish(self.history)
+            known = dict(task=self.task.name, steps=self.optimizer.t,
+                         parameters=self.training.parameters, seed=self.config["seed"], **numbers,
+                         seconds=round(self.history[-1].seconds, 2))
+            if leads:
+                with replacing(self.metrics) as file:
+                    file.write((json.dumps(known, indent=2) + "\n").encode())
+            return list(lines) if leads else []
+
+    def draw(self) -> None:
+        """Save the pictures of the training."""
+        save_figure(self.training.plot(self.history), self.folder / "loss.png", dpi=120)
         for example in self.training.examples(1):
-            paths += self.pipeline().draw_attention(example, self.folder)
-        return paths
+            self.pipeline().draw_attention(example, self.folder)
+
+
+@contextlib.contextmanager
+def not_finite_is_told() -> Iterator[None]:
+    """Let the training itself find nan and inf, and add to its message that a checkpoint stays."""
+    try:
+        with np.errstate(all="ignore"):
+            yield
+    except FloatingPointError as error:
+        raise FloatingPointError(f"{error}; the last good checkpoint is kept") from None

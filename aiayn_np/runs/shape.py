@@ -27,20 +27,26 @@ def check_shape(name: str, value: Any, shape: Any) -> None:
     if isinstance(shape, tuple):
         shape = next((one for one in shape if fits(value, one)), shape[0])
     if not fits(value, shape):
-        raise CheckpointError(f"{name} must be {words_of(shape)}, got {given(value)}")
+        got = WORDS[type(value)] if isinstance(value, (list, dict)) else repr(value)[:60]
+        raise CheckpointError(f"{name} must be {words_of(shape)}, got {got}")
     if isinstance(shape, list):
         for i, part in enumerate(value):
             check_shape(f"{name}[{i}]", part, shape[0])
     if isinstance(shape, dict):
-        for key, inner in declared(name, value, shape):
-            check_shape(f"{name}.{key}", value[key], inner)
+        if str in shape:
+            shape = dict.fromkeys(value, shape[str])
+        elif missing := [key for key in shape if not key.endswith("?") and key not in value]:
+            raise CheckpointError(f"{name} must have {', '.join(missing)}")
+        for key, inner in shape.items():
+            if (key := key.removesuffix("?")) in value:
+                check_shape(f"{name}.{key}", value[key], inner)
 
 
 def fits(value, shape):
     """Tell whether a value fits a shape; the elements of a list or a dict are not looked at."""
     if isinstance(shape, (list, dict)):
         return isinstance(value, type(shape))
-    if isinstance(shape, (set, frozenset)):
+    if isinstance(shape, set):
         return isinstance(value, str) and value in shape
     if shape in (None, object):
         return shape is object or value is None
@@ -50,22 +56,8 @@ def fits(value, shape):
     return isinstance(value, kinds) and not isinstance(value, bool)
 
 
-def declared(name, value, shape):
-    """Return (key, shape) for each declared key of a dict; a missing key is a CheckpointError."""
-    if str in shape:
-        return [(key, shape[str]) for key in value]
-    if missing := [key for key in shape if not key.endswith("?") and key not in value]:
-        raise CheckpointError(f"{name} must have {', '.join(missing)}")
-    return [(key.rstrip("?"), inner) for key, inner in shape.items() if key.rstrip("?") in value]
-
-
 def words_of(shape):
     """Return the name of a shape, such as "a list", without the shapes of its elements."""
-    if isinstance(shape, (set, frozenset)):
+    if isinstance(shape, set):
         return f"one of {', '.join(sorted(shape))}"
     return WORDS[type(shape) if isinstance(shape, (list, dict)) else shape]
-
-
-def given(value):
-    """Return a value in few words, for a message."""
-    return WORDS[type(value)] if isinstance(value, (list, dict)) else repr(value)[:60]

@@ -7,6 +7,7 @@ run before the run is saved.
 """
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -43,14 +44,18 @@ def start_symbols(folder: str | Path, task: str, **options: Any) -> tuple[Run, l
 
 
 def start_language(folder: str | Path, files: list | None = None, *, vocab_size: int | None = None,
-                like: str | None = None, h_kv: int | None = None,
-                **options: Any) -> tuple[Run, list[str]]:
+                   like: str | None = None, h_kv: int | None = None,
+                   **options: Any) -> tuple[Run, list[str]]:
     """Make the run of a language model that is ready to train; return (run, notes on its text).
 
     files : paths of the text; None takes Python's help
     vocab_size : learn so many pieces at most; None takes the characters
     like : "llama" for a model like Llama and its training, with `h_kv` heads of keys and values
     """
+    if like is None and h_kv is not None:
+        raise ValueError(f"h_kv must not be given without like=llama, got h_kv={h_kv}")
+    if like and (wrong := {"norm", "positions"} & {*options}):
+        raise ValueError(f"{min(wrong)} must not be given with like={like}")
     config = config_of(LanguageTraining.name, LANGUAGE, **options)
     o, model = config["train"], config["model"]
     check_options(dict(vocab_size=1 if vocab_size is None else vocab_size))
@@ -62,10 +67,10 @@ def start_language(folder: str | Path, files: list | None = None, *, vocab_size:
     if (different := len({*text} - {*" \t\n"})) < 2:
         raise ValueError("a text must hold at least two different characters besides blanks, got"
                          f" {different} in {' and '.join(map(str, files or ['the help']))}")
-    o |= dict(average_every=max(1, o["steps"] // (LAST_PART * AVERAGED)),
+    o |= dict(average_every=average_every(o["steps"]),
               validate_every=max(1, o["steps"] // VALIDATIONS))
-    config |= dict(files=files and [os.path.realpath(path) for path in files],
-                   digest=digest_of(text.encode()))
+    paths = files and [absolute(path) for path in files]
+    config |= dict(files=paths, digest=digest_of(text.encode()))
     vocabulary = None
     if vocab_size is None:
         config["characters"] = Characters(text).characters
@@ -73,7 +78,7 @@ def start_language(folder: str | Path, files: list | None = None, *, vocab_size:
         vocabulary = Pieces.train(text, vocab_size).vocabulary
         config["vocabulary"] = digest_of(vocabulary.model)
     run = Run(folder, config, vocabulary)
-    return run, run.training.prepare(text)
+    return run, run.training.prepare(text) + pipes(paths or [])
 
 
 def start_pairs(folder: str | Path, files: dict, *, preset: str = "small",
@@ -91,29 +96,48 @@ def start_pairs(folder: str | Path, files: dict, *, preset: str = "small",
     corpus = Corpus.read(files, config["seed"])
     lines = [line for pair in corpus.training for line in pair]
     vocabulary = Vocabulary.train(lines, size, **{name: o[name] for name in CHARACTERS})
-    config |= dict(files={name: path and os.path.realpath(path) for name, path in files.items()},
-                   digest=corpus.digest, vocabulary=digest_of(vocabulary.model))
+    paths = {name: path and absolute(path) for name, path in files.items()}
+    config |= dict(files=paths, digest=corpus.digest, vocabulary=digest_of(vocabulary.model))
     data = batches, _, held_out, _ = data_of(config, vocabulary, corpus)
     config["examples"] = [source for source, _ in held_out[:5]]
-    o["average_every"] = max(1, steps_of(o, batches) // (LAST_PART * AVERAGED))
+    o["average_every"] = average_every(steps_of(o, batches))
     run = Run(folder, config, vocabulary)
-    return run, run.training.prepare(data)
+    return run, run.training.prepare(data) + pipes(filter(None, paths.values()))
+
+
+def average_every(steps: int) -> int:
+    """Return the steps between two states for the average, for the number of all steps."""
+    return max(1, steps // (LAST_PART * AVERAGED))
+
+
+def absolute(path: str | Path) -> str:
+    """Return the path by which a run finds its data again; "-" is standard input."""
+    return os.path.realpath("/dev/stdin" if str(path) == "-" else path)
+
+
+def pipes(paths: Iterable[str]) -> list[str]:
+    """Return a note if some of the paths are pipes."""
+    if all(map(os.path.isfile, paths)):
+        return []
+    return ["note: the data come from a pipe, which ends: the training cannot be resumed, as one"
+            " from a file can"]
 
 
 def config_of(task: str, known: dict, *, seed: int = 0, dtype: str = "float32",
-              variants: dict[str, str] | None = None, **options: Any) -> dict[str, Any]:
+              **options: Any) -> dict[str, Any]:
     """Return the part of a config that all runs share.
 
-    Sizes of the model stand under "model", all other options under "train".
+    Sizes of the model stand under "model", names as in `variants.choices` under "variants", and all
+    other options under "train".
 
     task : name of the task     known : {name: default} of the options
     seed : seed of held-out pairs, weights, batches and dropout
-    variants : {option: name} as in `variants.choices`; other options are the paper's
     """
+    chosen = {option: options.pop(option, next(iter(names))) for option, names in CHOICES.items()}
     if unknown := set(options) - set(known):
-        raise ValueError(f"options must be some of {', '.join(known)}, got {', '.join(unknown)}")
+        raise ValueError(f"options must be some of {', '.join([*known, *CHOICES])}, got"
+                         f" {', '.join(unknown)}")
     o = known | options
     check_options(o)
     model = {name: o.pop(name) for name in SIZES}
-    chosen = {option: next(iter(names)) for option, names in CHOICES.items()} | (variants or {})
     return dict(task=task, seed=seed, dtype=dtype, model=model, variants=chosen, train=o)

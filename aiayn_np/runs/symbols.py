@@ -29,13 +29,12 @@ class SymbolTraining(Training):
     measure = staticmethod(loop.token_scores)
     record_of = staticmethod(toys.progress_of)
     validate_every = 25
-    held_out: Any = ()  # validation examples; `prepare` makes them
 
     def make_task(self, folder: Path) -> Task:
         """Return the task that the config names."""
         return TASKS[self.config["task"]](**self.config["task_options"])
 
-    def prepare(self) -> list[str]:
+    def prepare(self, data: Any = None) -> list[str]:
         """Make the validation examples; a batch is drawn in its step.
 
         Raises ValueError if no sequence is left to validate and to test on.
@@ -52,18 +51,12 @@ class SymbolTraining(Training):
         """Write into a record the share of exactly decoded sequences; 1 solves the task."""
         toys.write_share(self.model, self.recent, self.task, self.held_out, self.ranks, progress)
 
-    def announcement(self, folder: Path) -> Iterator[str]:
-        """Yield a line about the task, and one if the training needs much memory."""
-        yield f"training on the task {self.task.name}, into {folder}"
-        yield from super().announcement(folder)
-
-    def finish(self, history: list, seconds: float) -> tuple[dict, Iterator[str]]:
+    def finish(self, history: list) -> tuple[dict, Iterator[str]]:
         """Decode the test examples. Training and validation never use them."""
-        examples, model = self.task.test(TESTED), self.averaged()
+        examples, model, last = self.task.test(TESTED), self.averaged(), history[-1]
         share = toys.share_exact(model, examples, self.ranks, bos=self.task.bos, eos=self.task.eos)
-        solved = "solved" if history and history[-1].solved else "not solved"
-        told = (f"{self.task.name}: {solved} after {self.optimizer.t} steps, {share:.2%} of"
-                f" {len(examples[0])} test sequences exact, {seconds:.1f} s\n")
+        told = (f"{self.task.name}: {'' if last.solved else 'not '}solved after {last.step} steps,"
+                f" {share:.2%} of {len(examples[0])} test sequences exact, {last.seconds:.1f} s\n")
         return (dict(exact_match=share, held_out=len(examples[0])),
                 self.outcome(told, model, examples))
 
@@ -87,5 +80,4 @@ class SymbolTraining(Training):
         return [row[row != self.task.pad][None] for row in [longest, *others]]
 
     def plot(self, history: list) -> Any:
-        """Return a Figure of the training curve."""
         return plot_loss(history, title=f"Training on the task {self.task.name}")

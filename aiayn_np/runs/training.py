@@ -1,6 +1,5 @@
 """The training of a task: the base class of the three kinds, symbols, sentence pairs and texts."""
 
-import functools
 import math
 from abc import ABC, abstractmethod
 from collections import deque
@@ -12,16 +11,16 @@ import numpy as np
 
 from ..checks import check_number, check_sizes
 from ..files import CheckpointError
+from ..pipelines.pipeline import Pipeline
 from ..text.pairs import digest_of
 from ..text.vocabulary import Vocabulary
 from ..training import loop
 from ..training.gradient import SharedGradient
 from ..training.loss import LabelSmoothedCrossEntropy
 from ..training.optimizer import Adam, warmup_rate
-from ..training.ranks import ALONE
+from ..training.ranks import ALONE, Alone
 from ..transformer import Transformer
 from ..variants.choices import CHOICES, keywords
-from .estimates import large, training_bytes
 
 VOCABULARY = "vocabulary.model"
 SIZES = dict(N=int, d_model=int, d_ff=int, h=int, P_drop=float)  # of a model
@@ -41,11 +40,10 @@ def check_options(options: dict) -> None:
             check_number(name, options[name], 0, high, open_low=name == "epochs")
 
 
-def warmup(training: "Training") -> Callable[[int], float]:
-    """Return the learning rate of a training as a function of the step, Eq. (3)."""
-    o = training.options
-    return functools.partial(warmup_rate, d_model=training.model.d_model,
-                             scale=o["rate_scale"], warmup_steps=o["warmup_steps"])
+def speed(history: list) -> dict[str, int]:
+    """Return the tokens of all steps, and the tokens of a second."""
+    tokens = int(sum(record.tokens for record in history))
+    return dict(tokens=tokens, tokens_per_second=round(tokens / max(history[-1].seconds, 1e-9)))
 
 
 class Training(ABC):
@@ -61,26 +59,37 @@ class Training(ABC):
         task=str, seed=int, dtype={"float32", "float64"}, model=SIZES | dict(max_len=int),
         variants={option: set(names) for option, names in CHOICES.items()},
         train=dict(eps_ls=float, warmup_steps=int, rate_scale=float, accumulate=int))
-    recipe: Any = (Transformer, Adam, warmup)  # makers of the model, the optimizer and the rate
-    record: Any  # the class of the records of steps
-    pipeline: Any  # the class that uses the trained model
-    files: tuple[str, ...] = ()  # names of files in the folder that only this kind of run has
-    measure: Any = staticmethod(loop.token_nats)  # function of the loss cache: the scores of a step
-    ranks: Any = ALONE  # the processes that share each batch; all hold the training, rank 0 writes
-    name: str  # the task in a config; toy tasks have their own names
+    name: ClassVar[str]  # the task in a config; toy tasks have their own names
+    record: ClassVar[type]  # the class of the records of steps
+    pipeline: ClassVar[type[Pipeline]]  # the class that uses the trained model
+    measure: Callable = staticmethod(loop.token_nats)  # loss cache -> the scores of a step
+    batches: Any = None  # the data for training, and for validation; `prepare` makes them
+    held_out: Any = None
+    ranks: Alone = ALONE  # the processes that share each batch; all hold the training
 
     def __init__(self, folder: Path, config: dict, vocabulary: Any = None) -> None:
         self.config, self.options, self.learned = config, config["train"], vocabulary
         self.task = self.make_task(folder)
         self.rng = np.random.default_rng(config["seed"])
-        make_model, make_optimizer, _ = self.recipe
-        options = config["model"] | keywords(config["variants"])
-        model = make_model(self.task.vocab_size, **options, rng=self.rng)
-        self.model = model.astype(config["dtype"])
-        self.optimizer = make_optimizer(self.model)
+        self.model = self.make_model().astype(config["dtype"])
+        self.optimizer = self.make_optimizer()
         self.recent: deque[dict] = deque(maxlen=loop.AVERAGED)         # states for the average
         self.state: dict[str, Any] = dict(optimizer=self.optimizer, rng=self.rng,
                                           recent=self.recent)          # to go on, with the model
+
+    def make_model(self) -> Any:
+        """Make the model that the config describes."""
+        return Transformer(self.task.vocab_size, **self.config["model"],
+                           **keywords(self.config["variants"]), rng=self.rng)
+
+    def make_optimizer(self) -> Adam:
+        """Make the optimizer of the model."""
+        return Adam(self.model)
+
+    def rate(self, step: int) -> float:
+        """Return the learning rate of a step, Eq. (3)."""
+        return warmup_rate(step, d_model=self.model.d_model, scale=self.options["rate_scale"],
+                           warmup_steps=self.options["warmup_steps"])
 
     @property
     def steps(self) -> int:
@@ -97,8 +106,10 @@ class Training(ABC):
         """Return the task that the config describes; the folder may hold its vocabulary."""
 
     @abstractmethod
-    def prepare(self) -> list[str]:
+    def prepare(self, data: Any = None) -> list[str]:
         """Read or make the data; return notes on them.
+
+        data : the data, if they were read before
 
         Raises OSError, and ValueError if the data are not those that the run began with.
         """
@@ -116,7 +127,7 @@ class Training(ABC):
         """Validate the model, and write the result into the record of the last step."""
 
     @abstractmethod
-    def finish(self, history: list, seconds: float) -> tuple[dict, Iterable[str]]:
+    def finish(self, history: list) -> tuple[dict, Iterable[str]]:
         """Measure the trained model; return (numbers for metrics.json, lines to print)."""
 
     @abstractmethod
@@ -127,15 +138,20 @@ class Training(ABC):
     def plot(self, history: list) -> Any:
         """Return a Figure of the training curve."""
 
+    @property
+    def parameters(self) -> int:
+        """The number of numbers in the parameters of the model."""
+        return sum(p.value.size for p in self.model.parameters())
+
     def run(self, *, threads: int | None = None) -> Iterator:
         """Train to the last step, or until a toy task is solved; yield the record of each step."""
         check_sizes(threads=1 if threads is None else threads)
-        o, (_, _, rate_of) = self.options, self.recipe
+        o = self.options
         criterion = LabelSmoothedCrossEntropy(o["eps_ls"], pad=self.task.pad)
         gradient = SharedGradient(self.model, criterion, self.measure, self.optimizer, self.ranks,
                                   o["accumulate"])
         taken = loop.training_steps(
-            self.model, criterion, self.optimizer, self.batch, rate_of(self), steps=self.steps,
+            self.model, criterion, self.optimizer, self.batch, self.rate, steps=self.steps,
             rng=self.rng, gradient=gradient, threads=threads)
         return loop.validated(
             self.model, map(self.record_of, taken), self.recent, self.validate, last=self.steps,
@@ -154,13 +170,3 @@ class Training(ABC):
     def averaged(self) -> Any:
         """Return a copy of the model with the average of its last states (Sec. 6.1)."""
         return loop.averaged(self.model, self.recent)
-
-    def announcement(self, folder: Path) -> Iterator[str]:
-        """Yield lines about the data and the model, and one if the training needs much memory."""
-        o = self.options
-        positions = o["tokens"] if "tokens" in o else o["batch_size"] * self.task.max_length
-        share = positions // (self.ranks.size * o["accumulate"])
-        needed = training_bytes(self.task.vocab_size, share, dtype=self.config["dtype"],
-                                **self.config["model"])
-        if line := large(needed, "training"):
-            yield line

@@ -14,7 +14,7 @@ Public names, by the file that defines them:
     measures      LanguageProgress, PairProgress, loss_on
     pairs         decoded, digest_of, read_lines, split
     pictures      plot_language_training, plot_pair_training, plot_translation
-    task          PairTask, encoded, longest
+    task          PairTask, encoded
     translation   cut, decode, similar, translate
     vocabulary    Vocabulary, whole_text
 """

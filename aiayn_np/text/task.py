@@ -51,8 +51,3 @@ def encoded(vocabulary: Vocabulary, pairs: list, max_length: int) -> tuple[list,
         if max(map(len, ids)) <= max_length and min(map(len, ids)) > 1
     ]
     return [tuple(ids) for ids, _ in kept], [pair for _, pair in kept]
-
-
-def longest(pairs: list) -> int:
-    """Count the tokens of the longest side in a list of pairs of ids."""
-    return int(np.max([len(ids) for pair in pairs for ids in pair]))

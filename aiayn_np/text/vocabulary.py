@@ -45,6 +45,8 @@ class Vocabulary:
         options : further options of SentencePiece, or replacements of those here
         """
         check_sizes(size=size)
+        if not 0.98 <= character_coverage <= 1:                        # nan too
+            raise ValueError(f"character_coverage must lie in [0.98, 1], got {character_coverage=}")
         model = io.BytesIO()
         lines = list(lines)
         options = dict(pad_id=PAD, bos_id=BOS, eos_id=EOS, unk_id=UNK) | options

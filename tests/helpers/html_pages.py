@@ -15,7 +15,7 @@ def data_of(page):
 
 def untrained_run(folder, **variants):
     """A run of the default model, or of a variant, before training, saved."""
-    run, _ = start_symbols(folder, "reverse", seed=3, variants=variants)
+    run, _ = start_symbols(folder, "reverse", seed=3, **variants)
     run.folder.mkdir()
     run.save()
     return run

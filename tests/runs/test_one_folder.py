@@ -20,8 +20,9 @@ from aiayn_np import CheckpointError, Transformer, load_checkpoint, save_checkpo
 from aiayn_np.cli import train
 from aiayn_np.cli.train import free_folder
 from aiayn_np.files import replacing
-from aiayn_np.runs.history import columns_of, csv_of, records_in, records_of
+from aiayn_np.runs.history import columns_in, columns_of, csv_of, records_of
 from aiayn_np.runs.open import open_run
+from aiayn_np.runs.run import Run
 from aiayn_np.structure import structure
 from aiayn_np.text.measures import PairProgress
 from aiayn_np.training import loop
@@ -85,12 +86,12 @@ def test_an_unfinished_file_stays_where_a_resumed_run_is_refused(copied, capsys)
 def test_what_the_user_put_into_a_new_folder_stays_when_its_training_fails(
     tmp_path, monkeypatch, capsys
 ):
-    def put(training, folder):
-        (folder / "thesis.txt").write_bytes(b"work")
+    def put(run, *_):
+        (run.folder / "thesis.txt").write_bytes(b"work")
         raise KeyboardInterrupt
 
     out = tmp_path / "proj"
-    monkeypatch.setattr("aiayn_np.runs.symbols.SymbolTraining.announcement", put)
+    monkeypatch.setattr(Run, "train", put)
     assert main(["train", "copy", *TINY, "--out", str(out)]) == 1
     assert sorted(os.listdir(out)) == ["history.csv", "model.npz", "thesis.txt"]
     (tmp_path / "empty").mkdir()
@@ -226,14 +227,14 @@ def test_a_second_training_in_the_folder_of_one_that_has_just_begun_is_refused(
 ):
     """It is a run before its first step."""
     argv = ["train", "copy", *TINY, "--steps", "1", "--out", str(tmp_path / "r")]
-    steps, codes = train.take_steps, []
+    steps, codes = Run.train, []
 
     def begin_another(*arguments, **options):
         if not codes:
             codes.append(main(argv))
         return steps(*arguments, **options)
 
-    monkeypatch.setattr(train, "take_steps", begin_another)
+    monkeypatch.setattr(Run, "train", begin_another)
     assert main(argv) == 0
     assert codes == [2]
     assert "holds a run already: --resume to go on" in capsys.readouterr().err
@@ -400,13 +401,13 @@ def test_a_history_comes_back_as_it_was(tmp_path):
         PairProgress(1, 0.1, 123, 1e-4, 0.5), PairProgress(2, 1 / 3, 45, 2e-4, 1.5, 0.1, 0.2, 9.9)]
     written = csv_of(history, PairProgress)
     path.write_bytes(written)
-    for again in (records_of(columns_of(history, PairProgress), PairProgress),
-                  records_in(path, PairProgress, 2)):
+    for columns in (columns_of(history, PairProgress), columns_in(path, PairProgress, 2)):
+        again = records_of(columns, PairProgress, 2)
         assert again == history
         assert csv_of(again, PairProgress) == written
     path.write_bytes(written.replace(b"123", b"inf"))
-    with pytest.raises(CheckpointError, match=r"history\.csv is not readable"):
-        records_in(path, PairProgress, 2)
+    with pytest.raises(OverflowError):
+        columns_in(path, PairProgress, 2)
 
 
 @pytest.mark.parametrize("change", [
@@ -420,7 +421,7 @@ def test_columns_that_are_no_history_are_refused(change):
     columns = columns_of([PairProgress(n, 0.5, 9, 1e-4, 0.5) for n in (1, 2)], PairProgress)
     change(columns)
     with pytest.raises(ValueError, match="its history must have columns of finite numbers"):
-        records_of(columns, PairProgress)
+        records_of(columns, PairProgress, 2)
 
 
 @pytest.mark.slow

@@ -60,7 +60,7 @@ def test_character_coverage_leaves_out_the_rarest_characters():
         vocabulary = Vocabulary.train(lines, 100, character_coverage=coverage)
         assert (UNK not in vocabulary.encode(["中"])[0]) is known
     for wrong in (0.5, 1.1, float("nan")):
-        with pytest.raises(ValueError, match=r"learned from .*character_coverage\(\) >= 0\.98"):
+        with pytest.raises(ValueError, match=r"character_coverage must lie in \[0\.98, 1\], got"):
             Vocabulary.train(lines, 100, character_coverage=wrong)
     with pytest.raises(ValueError, match="Invalid charsmap name NFKC"):
         Vocabulary.train(lines, 100, normalization="NFKC")

@@ -4,6 +4,7 @@ something else."""
 import dataclasses
 import json
 import re
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -251,8 +252,11 @@ def test_pages_are_made_beside_the_lessons_which_link_them(tmp_path, monkeypatch
 
 def test_what_is_interrupted_makes_no_page_and_leaves_no_folder(tmp_path, monkeypatch, capsys):
     tasks = []
-    monkeypatch.setattr("aiayn_np.cli.train.take_steps",
-                        lambda run, stop, threads: tasks.append(run.task.name))
+    def interrupted(run, *_):
+        tasks.append(run.task.name)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(pages, "take_steps", interrupted)
     assert main(["lessons", str(tmp_path / "here"), "--pages"]) == 1
     assert tasks == ["copy"]
     assert capsys.readouterr().err.splitlines()[1:] == ["aiayn-np: error: interrupted"]
@@ -273,12 +277,9 @@ def test_the_extra_is_asked_for_before_anything_is_trained(tmp_path, monkeypatch
     (pages.MOST, ["copy.html", "number_words.html", "reverse.html"]), (1000, None)])
 def test_three_pages_are_trained_and_written_or_one_is_too_large(tmp_path, monkeypatch,
                                                                  no_pictures, most, names):
-    real = pages.train_options
-    small = ["--d-model", "8", "--h", "1", "--N", "1", "--d-ff", "8"]
-    ends = {"copy": ["--steps", "2"], "reverse": ["--steps", "2"],
-            "number_words": ["--epochs", "0.03"]}
-    monkeypatch.setattr(pages, "train_options", lambda folder: {
-        name: [*options, *small, *ends[name]] for name, options in real(folder).items()})
+    small = dict(d_model=8, h=1, N=1, d_ff=8)
+    monkeypatch.setattr(pages, "start_symbols", partial(pages.start_symbols, steps=2, **small))
+    monkeypatch.setattr(pages, "start_pairs", partial(pages.start_pairs, epochs=0.03, **small))
     monkeypatch.setattr(pages, "MOST", most)
     if names is None:
         with pytest.raises(UsageError, match=r"copy.html must have at most 1,000 bytes, got"):

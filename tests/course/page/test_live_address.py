@@ -6,10 +6,8 @@ import pytest
 from javascript import VARIANTS, node, packed, random_model
 from pages import ROOT
 
-from aiayn_course.cli.main import parsed
-from aiayn_course.cli.pages import train_options
+from aiayn_course.cli.pages import PAGES, new_run
 from aiayn_course.page.live_page import task_of
-from aiayn_np.cli.options import given_options
 
 pytestmark = pytest.mark.slow
 TOKENS = ["<pad>", "<bos>", "<eos>", "0", "1", "a:b", "&=#", "</script>", "\u2028"]
@@ -128,11 +126,7 @@ def links():
 def runs(tmp_path_factory):
     """The runs of the pages that the lessons open, before their training."""
     folder = tmp_path_factory.mktemp("live")
-    made = {}
-    for name, options in train_options(folder).items():
-        args = parsed(["train", *options])
-        made[name], _ = args.start(folder / name, args, given_options(args))
-    return made
+    return {page: new_run(page, folder / page) for page in PAGES}
 
 
 def wrong_links(runs, found):
