@@ -23,9 +23,9 @@ KINDS = (".json", ".safetensors", ".spm")  # endings of the files that a model i
 class RealTask(LanguageTask):
     """The task of a real language model."""
 
-    def __init__(self, loaded):
-        self.vocabulary = loaded.vocabulary
-        self.name, self.max_length, self.vocab_size = loaded.family, loaded.max_len, loaded.V
+    def __init__(self, pretrained):
+        self.vocabulary, self.vocab_size = pretrained.vocabulary, pretrained.V
+        self.name, self.max_length = pretrained.family, pretrained.max_len
 
 
 class MarianTask(PairTask):
@@ -41,9 +41,9 @@ class MarianTask(PairTask):
 class MarianPipeline(PairPipeline):
     """A real translator."""
 
-    def __init__(self, loaded):
-        task = MarianTask(loaded.vocabulary, loaded.max_len)
-        super().__init__(task, loaded.decoding_model())                # writes no padding
+    def __init__(self, pretrained):
+        task = MarianTask(pretrained.vocabulary, pretrained.max_len)
+        super().__init__(task, pretrained.decoding_model())                # writes no padding
         self.loss = LabelSmoothedCrossEntropy(0.0, pad=task.pad)       # log p of padding is -inf
 
     def source_tokens(self, src):
@@ -51,9 +51,9 @@ class MarianPipeline(PairPipeline):
         return self.task.vocabulary.pieces(src[0], "source")
 
 
-def language_pipeline(loaded):
+def language_pipeline(pretrained):
     """Return the pipeline of a real language model, such as a GPT-2, a Llama or a Qwen."""
-    return LanguagePipeline(RealTask(loaded), loaded.model, eos=loaded.eos)
+    return LanguagePipeline(RealTask(pretrained), pretrained.model, eos=pretrained.eos)
 
 
 class BertPipeline(LanguagePipeline):
@@ -61,9 +61,9 @@ class BertPipeline(LanguagePipeline):
 
     uses: tuple[str, ...] = ("fill", "attend", "trace")
 
-    def __init__(self, loaded):
-        super().__init__(RealTask(loaded), loaded.model)
-        self.pretrained, known = loaded, self.task.vocabulary.id(MASK)
+    def __init__(self, pretrained):
+        super().__init__(RealTask(pretrained), pretrained.model)
+        self.pretrained, known = pretrained, self.task.vocabulary.id(MASK)
         self.mask = -1 if known is None else known                     # no right answer
         self.loss = LabelSmoothedCrossEntropy(0.0, pad=self.mask)
 
@@ -85,7 +85,7 @@ class BertPipeline(LanguagePipeline):
         return fill(self.pretrained, text, top)
 
 
-FAMILIES: dict[str, Any] = {  # model_type in config.json -> loader, pipeline of the loaded model
+FAMILIES: dict[str, Any] = {  # model_type in config.json -> loader, its pipeline
     "marian": (Marian, MarianPipeline), "gpt2": (GPT2, language_pipeline),
     "bert": (Bert, BertPipeline),
 } | dict.fromkeys(LLAMAS, (Llama, language_pipeline))

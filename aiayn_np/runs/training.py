@@ -63,8 +63,8 @@ class Training(ABC):
     record: ClassVar[type]  # the class of the records of steps
     pipeline: ClassVar[type[Pipeline]]  # the class that uses the trained model
     measure: Callable = staticmethod(loop.token_nats)  # loss cache -> the scores of a step
-    batches: Any = None  # the data for training, and for validation; `prepare` makes them
-    held_out: Any = None
+    batches: Any = None  # the data for training; `prepare` makes them
+    held_out: Any = None  # the data for validation; `prepare` makes them
     ranks: Alone = ALONE  # the processes that share each batch; all hold the training
 
     def __init__(self, folder: Path, config: dict, vocabulary: Any = None) -> None:

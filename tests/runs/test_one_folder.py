@@ -23,6 +23,7 @@ from aiayn_np.files import replacing
 from aiayn_np.runs.history import columns_in, columns_of, csv_of, records_of
 from aiayn_np.runs.open import open_run
 from aiayn_np.runs.run import Run
+from aiayn_np.runs.start import start_symbols
 from aiayn_np.structure import structure
 from aiayn_np.text.measures import PairProgress
 from aiayn_np.training import loop
@@ -238,6 +239,30 @@ def test_a_second_training_in_the_folder_of_one_that_has_just_begun_is_refused(
     assert main(argv) == 0
     assert codes == [2]
     assert "holds a run already: --resume to go on" in capsys.readouterr().err
+
+
+def test_a_run_trains_and_saves_itself_until_it_is_stopped(tmp_path, no_pictures):
+    """The command line only calls it. What is saved is there before it is reported."""
+    sizes = dict(N=1, d_model=8, d_ff=8, h=2, batch_size=4)
+    run, _ = start_symbols(tmp_path / "new" / "r", "copy", steps=5, **sizes)
+    steps = []
+    assert not run.train(lambda record: steps.append(record.step), lambda: len(steps) == 2)
+    assert steps == [1, 2, 3]
+    assert open_run(run.folder).optimizer.t == 3
+    assert "did not end, it is at step 3" in open_run(run.folder).note
+    assert run.train(lambda record: steps.append(open_run(run.folder).optimizer.t))
+    assert steps == [1, 2, 3, 3, 5]
+    assert run.finish()[0].startswith("copy: not solved after 5 steps")
+    assert open_run(run.folder).history == run.history
+    assert [p.seconds for p in run.history] == sorted(p.seconds for p in run.history)
+    assert run.train()                                                 # no step is left
+    assert open_run(run.folder).note == ""
+
+
+def test_a_real_model_is_no_training_to_go_on_with(tmp_path, capsys):
+    (tmp_path / "config.json").write_text('{"model_type": "gpt2"}')
+    assert main(["train", "words", "--resume", "--out", str(tmp_path)]) == 2
+    assert "model.npz: No such file; a run is a folder that `train`" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("task", ["words", "text"])
