@@ -194,22 +194,21 @@ def test_without_a_file_the_text_is_the_help_of_python(tmp_path, capsys):
 @pytest.mark.skipif(os.name != "posix", reason="/dev/fd is of POSIX")
 def test_a_text_from_a_pipe_gets_a_note_and_one_from_a_file_does_not(tmp_path, capsys):
     """A pipe is gone when the training would go on; a file that is standard input is found."""
-    path, pipe, stdin = write_grammar(tmp_path / "text.txt", 300), os.pipe(), os.dup(0)
-    os.write(pipe[1], path.read_bytes()[:60_000])                      # what a pipe holds
-    os.close(pipe[1])
+    path, (end, pipe), stdin = write_grammar(tmp_path / "text.txt", 300), os.pipe(), os.dup(0)
+    os.write(pipe, path.read_bytes()[:60_000])                         # what a pipe holds
+    os.close(pipe)
+    with open(path, "rb") as file:
+        os.dup2(file.fileno(), 0)
     try:
-        with open(path, "rb") as file:
-            os.dup2(file.fileno(), 0)
-        for name, text, notes in (("a", f"/dev/fd/{pipe[0]}", 1), ("b", "-", 0), ("c", path, 0)):
+        for name, text, notes in (("a", f"/dev/fd/{end}", 1), ("b", "-", 0), ("c", path, 0)):
             (tmp_path / name).mkdir()
             out = trained(tmp_path / name, "--steps", "1", text=text)
-            said = "the data come from a pipe"
-            assert capsys.readouterr().err.count(said) == notes, name
+            assert capsys.readouterr().err.count("the data come from a pipe") == notes, name
             assert (open_run(out).config["files"] == [os.path.realpath(path)]) == (not notes)
     finally:
         os.dup2(stdin, 0)
         os.close(stdin)
-        os.close(pipe[0])
+        os.close(end)
 
 
 @pytest.mark.parametrize(("content", "options", "line"), [

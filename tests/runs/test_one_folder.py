@@ -242,7 +242,7 @@ def test_a_second_training_in_the_folder_of_one_that_has_just_begun_is_refused(
 
 
 def test_a_run_trains_and_saves_itself_until_it_is_stopped(tmp_path, no_pictures):
-    """The command line only calls it. What is saved is there before it is reported."""
+    """What is saved is there before it is reported."""
     sizes = dict(N=1, d_model=8, d_ff=8, h=2, batch_size=4)
     run, _ = start_symbols(tmp_path / "new" / "r", "copy", steps=5, **sizes)
     steps = []
