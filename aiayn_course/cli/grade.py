@@ -130,8 +130,7 @@ def line_of(row, widest):
     """Return a Grade as a line of the table."""
     from aiayn_np.text.columns import flush_left
 
-    from ..exercises.checking.report import wrapped
-    from ..exercises.language import say, say_name
+    from ..exercises.language import say, say_name, wrapped
 
     mark = flush_left(say("passed") if row.passed else say("no"), 6)
     first, *more = wrapped(printable(row.message)) or [""]

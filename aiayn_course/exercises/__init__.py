@@ -10,18 +10,17 @@ student's numbers differ, and asks a question; hints name the cause. ``train_wit
 trains the Transformer with the student's layer. The files to fill in are in notebooks/exercises.
 
     exercise, topics/                  the exercises: cases, right formulas, known mistakes
+    topics/questions, topics/scripted  the questions on known mistakes; a model for decoding
     checker, report, example, page     check, and its report, as text and as a page
-    asking, questions, measuring       the questions of a report, from measurements; the hints
-    tracing                            the first wrong line, in the student's names
-    layer_check, function_check        the steps of a check, in their order
-    trial, calling                     one case; calling the student's code
-    comparing, shapes                  descriptions of a difference
-    errors, operands, turning          the meaning of an error, and the values in its line
-    changes, operators, free           changes of the right formula, also with numbers to solve for
-    diagnosis                          the change that explains an answer
-    plug_in, scripted                  the student's parts in the real model; a model for decoding
+    checks, layer_check, function_check, trial  the steps of a check, in their order; one case
+    calling, stop                      a call of the student's code; the end of a check
+    comparing                          descriptions of a difference
+    errors, failing, operands, fitting  the meaning of an error, and the values in its line
+    kinds, edits, explaining           edits of the right formula; the one that explains an answer
+    tracing, asking                    the first wrong line; the question and the hints
+    plug_in                            the student's parts in the real model
     grading, submissions               a row for each file of a folder (`aiayn-np grade`)
-    sandbox, answer                    grading one answer in a process of its own, with limits
+    sandbox, running                   grading one answer in a process of its own, with limits
     language, chinese.json             the language of all texts
     editions                           the student edition of a lesson (`aiayn-np lessons`)
     mystery/                           broken models, for notebooks/exercises/find_the_bug.ipynb
@@ -34,9 +33,9 @@ Public names, by the file that defines them:
 
     checker        check
     plug_in        train_with, TrainingReport
-    report         Report, Row, wrapped
+    report         Report, Row
     exercise       Exercise
-    language       say, say_name, speaking, spoken
+    language       say, say_name, speaking, spoken, wrapped
     editions       student_edition, asks, exercises_of
     grading        grade
     models         mystery, guess, hint, reveal

@@ -26,7 +26,8 @@ class Case:
     why : a teacher's sentence for an answer that is wrong in this case alone
     scale : of the parameters and of the gradient for backward; if there are no parameters, of the
         inputs
-    zeros : whether vectors and gradients are those of a new layer, and half of each parameter is 0
+    zeros : 0.5 if half of each parameter is 0; 1 if vectors and gradients are those of a new layer,
+        too
     """
 
     what: str
@@ -37,7 +38,7 @@ class Case:
     special: bool = False
     why: str = ""
     scale: float = 1.0
-    zeros: bool = False
+    zeros: float = 0
 
 
 @dataclass

@@ -17,9 +17,12 @@ import functools
 import json
 import os
 import re
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+from aiayn_np.text.columns import width
 
 LANGUAGES = "en", "zh"
 CATALOGUE = Path(__file__).with_name("chinese.json")  # {English: Chinese}
@@ -27,6 +30,12 @@ FIELD = re.compile(r"\{(\w+)\}")
 FULL = r"[\u3001-\u3011\uff01-\uff1f\u201c\u201d]"  # punctuation that needs no space beside it
 WIDE = rf"(?:{FULL}|[\u4e00-\u9fff])"
 NEEDLESS = re.compile(rf" +(?={FULL})|(?<={FULL}) +|(?<={WIDE}) +(?={WIDE})")
+WIDTH = 100  # columns of a report
+# A piece of a Chinese text that stays in one line: spaces, or a character, or what stands between
+# Chinese words (a formula, code), with the punctuation that belongs to it.
+LETTER = "[^ \u4e00-\u9fff（“）”，。：；？！、]"
+PIECE = re.compile(rf" +|[（“]*(?:[\u4e00-\u9fff]|{LETTER}(?: |{LETTER}){{0,98}}(?<! )(?!{LETTER})"
+                   rf"|{LETTER}+)?[）”，。：；？！、]*")
 # Names of mistakes and of tensors that follow a pattern.
 PATTERNS = (
     "{function} left out", "{other} instead of {function}",
@@ -99,3 +108,29 @@ def tidy(text):
     marked = NEEDLESS.sub("", "".join(
         part if i % 2 == 0 else f"`{i}`" for i, part in enumerate(parts)))
     return re.sub(r"`(\d+)`", lambda code: f"`{parts[int(code[1])]}`", marked)
+
+
+def listed(names, most=4):
+    """Join names into a phrase; after the first `most` names, count the rest."""
+    more = [say("{count} more", count=len(names) - most)] if len(names) > most + 1 else names[most:]
+    shown = [*names[:most], *more]
+    return shown[0] if len(shown) == 1 else say(
+        "{first} and {last}", first=say(", ").join(shown[:-1]), last=shown[-1])
+
+
+def wrapped(text: str) -> list[str]:
+    """Break a text into lines of at most WIDTH columns."""
+    return [line for long in text.splitlines()
+            for line in (in_chinese(long) if spoken() == "zh" else textwrap.wrap(long, WIDTH))]
+
+
+def in_chinese(text):
+    """Break a Chinese text into lines, which may end after every character."""
+    if not re.search(WIDE, text):
+        return textwrap.wrap(text, WIDTH)
+    lines = [""]
+    for piece in PIECE.findall(text):
+        if width(lines[-1] + piece.rstrip()) > WIDTH:
+            lines.append("")
+        lines[-1] += piece if lines[-1] else piece.lstrip()
+    return [line.rstrip() for line in lines]

@@ -18,8 +18,9 @@ from aiayn_np.training.threads import blas_threads
 from aiayn_np.transformer import Transformer
 
 from ..lab.zoo.bug import planted
-from .checking.calling import Stop, call
+from .checking.calling import call
 from .checking.checker import subject_of
+from .checking.stop import Stop
 from .language import say, speaking, spoken, tidy
 
 SIZES = dict(N=2, d_model=32, d_ff=48, h=4, P_drop=0.0, max_len=16)

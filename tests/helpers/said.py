@@ -13,11 +13,12 @@ import numpy as np
 
 from aiayn_course import exercises
 from aiayn_course.exercises import EXERCISES, language
-from aiayn_course.exercises.checking import comparing, errors, kinds, questions
+from aiayn_course.exercises.checking import asking, comparing, errors, kinds
 from aiayn_course.exercises.checking.function_check import FunctionCheck
 from aiayn_course.exercises.checking.layer_check import PARTS, SIZES
 from aiayn_course.exercises.exercise import SUBJECTS
 from aiayn_course.exercises.mystery import models
+from aiayn_course.exercises.topics import questions
 from aiayn_course.lab.zoo import BUGS
 
 FOLDER = Path(exercises.__file__).parent
@@ -81,11 +82,11 @@ def of_the_errors():
     for _, diagnosis, sentence in (*errors.SAID, *errors.NO_ARRAY):
         yield from (diagnosis, sentence)
     yield from (words for _, words in (*errors.BEGINS, *errors.ASKED))
-    yield from (*questions.ASKED, *questions.SEEN.values())
+    yield from (*questions.ASKED, *asking.SEEN.values())
     for kind in kinds.KINDS:
         yield from (kind.key, kind.question, kind.sentence)
     yield from (*errors.MASK_INDEX, errors.WHICH, errors.WHOSE)
-    yield from (questions.HAND, questions.SHAPES)
+    yield from (kinds.HAND, errors.SHAPES)
 
 
 def of_the_exercises():

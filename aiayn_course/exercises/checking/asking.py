@@ -7,65 +7,98 @@ neither the cause nor the right code: a student asks for these by `hint=1` and `
 
 import ast
 import copy
-import math
 import re
 
 import numpy as np
 
 from aiayn_np.text.columns import width
 
-from ..language import say, tidy
-from .comparing import same
+from ..language import WIDTH, listed, say, tidy
+from ..topics.questions import OF_KEY
+from .comparing import measured, same
 from .example import Example
-from .explaining import has, observed
+from .explaining import is_wrong, observed
 from .fitting import refitted
-from .measuring import measured
+from .kinds import HAND, KINDS
 from .operands import functions_of, names_in, tree_of
-from .questions import HAND, SEEN, question_of
-from .report import WIDTH, kinds_in, listed
-from .tracing import Watch, next_step
+from .report import kinds_in
+from .stop import FIRST
+from .tracing import Watch, of_the_formula, of_the_student, values_of
 
-FIRST = re.compile(r".*?(\.(?= )|。|$)", re.DOTALL)  # the first sentence
 NO_CODE = "Here no piece of your code can be set beside the right one: hint=3 gives the derivation."
 NO_CAUSE = "No single cause is known. Compare each of your steps with the derivation: hint=3."
 ALL_SAID = "What is wrong stands in the report. hint=3 gives the derivation."
 LONG = 80  # columns of a line that is quoted
+LINE = "What comes into this line, and what can it not take?"
+SEEN = {  # the diagnosis of what is seen at once: a question
+    "zero": "Which line adds to the gradient, and is that line reached?",
+    "no gradient": "When this input grows a little, what happens to the output?",
+    "sign": "Where does a minus come in?",
+    "float32": "Which line makes an array of its own, and of which type?",
+    "rng changes it": "Which line uses rng, and what must it do where dropout is off?",
+    "nearly": "Which small number, or which type, comes in?",
+    "number of axes": "Which line counts axes, or asks how many there are?",
+    "some cases": "What is special there?",
+    "some entries": "What is special about them?",
+    "nan": LINE, "inf": LINE,
+}
 
 
-def told(subject, checking, stop):
+def told(checking, stop):
     """Return the texts of a Report on what ended a check, as a dict."""
-    derivation = [say(text) for text in subject.derivation(checking.stage)]
-    state = state_of(checking, stop)
-    if checking.finding is None:
-        rest = stop.cause or ("" if stop.where else FIRST.sub("", stop.message, count=1)).strip()
-        where = stop.where or stop.message.removesuffix(rest)
-        cause = f"{refitted(stop, checking)} {rest}".strip()
-        code = beside(checking, checking.trial, stop.code, stop.target[0]) if stop.by_error else ""
-        return dict(state=state, where=sentence(where), question=sentence(stop.question),
-                    hints=(sentence(cause or say(NO_CAUSE if stop.by_error else ALL_SAID)),
-                           code or say(NO_CODE), "\n".join(derivation)))
-    story = Story(checking, checking.finding, stop.diagnosis)
-    cause = f"{sentence(story.cause())} {stop.cause}".strip() or short_formula(derivation)
-    question = tidy(" ".join(filter(None, map(sentence, (story.measured(), story.question())))))
-    return dict(state=state, where=sentence(story.where()), question=question,
-                hints=(cause, sentence(story.code()) or say(NO_CODE),
-                       "\n".join(derivation)), example=story.example())
+    derivation = [say(text) for text in checking.subject.derivation(checking.stage)]
+    if stop.finding:
+        story = Story(checking, stop)
+        where, question, code = story.where(), story.question(), story.code()
+        cause, example = story.cause() or short_formula(derivation), story.example()
+    else:
+        cause = f"{refitted(stop, checking)} {stop.cause}".strip() or say(
+            NO_CAUSE if stop.failure else ALL_SAID)
+        where, question, example = stop.where, stop.question, None
+        code = stop.failure and checking.trial and beside(
+            checking, stop.failure.code, stop.failure.target, names_so_far(checking))
+    return dict(state=state_of(checking, stop), where=sentence(where), question=tidy(question),
+                example=example, hints=(sentence(cause), sentence(code or "") or say(NO_CODE),
+                                        "\n".join(derivation)))
 
 
-def beside(checking, trial, mine, target=""):
-    """Return a sentence with the student's line beside the next step of the formula, or ""."""
-    right, names, is_there = next_step(checking, trial, target) if trial else ("", {}, False)
-    if not right:
+def state_of(checking, stop):
+    """Tell in one sentence what is right and what is wrong."""
+    right = checking.stage == "backward" and stop.tensor != "output"
+    if checking.stage == "function" or not (right or stop.finding):
         return ""
+    if not stop.finding:
+        return say("Right: {right}.", right=say("forward"))
+    if not right:
+        return say("Wrong: {wrong}.", wrong=say("forward"))
+    wrong = kinds_in(row for row in checking.rows.values() if row.verdict == "WRONG")
+    return say("Right: {right}. Wrong: {wrong}.", right=say("forward"), wrong=listed(wrong, 3))
+
+
+def names_so_far(checking):
+    """Return {name of the formula: the student's} for what he has when an error stops his code."""
+    stage, trial, names = checking.stage, checking.trial, {}
+    mine = values_of(trial.runner(stage), of_the_student)
+    for (name, _), some in of_the_formula(checking.formula, stage, trial).items():
+        held = [key[2] for key, own in mine.items() if key[2] and same(own[-1], some[-1])]
+        if name and held and some[-1].size > 1:
+            names[name] = held[0]
+    return names
+
+
+def beside(checking, mine, target, names):
+    """Return a sentence with the student's line beside the formula's line for `target`, or ""."""
+    formula = checking.formula
+    right = formula.code_of(target)
     files = {function.__code__.co_filename for function in functions_of(checking.student)}
-    made = checking.subject.formulas[checking.stage].made_of
-    right = in_his_names(right, names, names_in(files), made)
+    if not right or not mine:
+        return ""
+    right = in_his_names(right, names, names_in(files), formula.made_of)
     if any(ast.unparse(node) == right for file in files for node in ast.walk(tree_of(file))
            if isinstance(node, ast.expr)):
         return ""                                                      # it stands there already
-    said = say("The formula has {right} there." if is_there else "Of the formula's steps, the first"
-               " whose result your code does not have is {right}.", right=f"`{right}`")
-    return f"{say('Your line is {code}.', code=f'`{mine}`')} {said}" if mine else said
+    return say("Your line is {code}.", code=f"`{mine}`") + " " + say(
+        "The formula has {right} there.", right=f"`{right}`")
 
 
 def in_his_names(code, names, used, made_of):
@@ -85,23 +118,17 @@ def short_formula(derivation):
         short) else say(NO_CAUSE)
 
 
+def question_of(edit):
+    """Return the question for an edit."""
+    own = OF_KEY.get(edit.key) or OF_KEY.get(edit.key.removesuffix(" in backward"))
+    kind = edit.kind or next((kind for kind in KINDS if kind.key == edit.key), None)
+    return (edit.known and own) or (kind.question if kind else HAND)
+
+
 def sentence(text):
     """Return a text that ends with one full stop, or with its question mark."""
     text = tidy(text).rstrip(". 。")
     return text if not text or text.endswith(("?", "？", ":")) else text + say(".")
-
-
-def state_of(checking, stop):
-    """Tell in one sentence what is right and what is wrong."""
-    if checking.stage == "function":
-        return ""
-    right = checking.stage == "backward" and stop.tensor != "output"
-    if checking.finding is None:
-        return say("Right: {right}.", right=say("forward")) if right else ""
-    if not right:
-        return say("Wrong: {wrong}.", wrong=say("forward"))
-    wrong = kinds_in(row for row in checking.rows.values() if row.verdict == "WRONG")
-    return say("Right: {right}. Wrong: {wrong}.", right=say("forward"), wrong=listed(wrong, 3))
 
 
 class Named(ast.NodeTransformer):
@@ -135,23 +162,19 @@ class Story:
     trial, got, want : the smallest case that shows the mistake, the student's array, the right one
     """
 
-    def __init__(self, checking, finding, diagnosis):
-        self.checking, self.finding, self.diagnosis = checking, finding, diagnosis
-        self.edit = finding.explanation and finding.explanation.edit
-        self.watch = Watch(checking, finding.stage, finding.trials, finding.wrong, self.edit)
-        pairs = {name: [observed(t, name) for t in self.watch.trials if has(t, name)]
-                 for name in finding.wrong}
-        self.spot = self.watch.spot({name: some for name, some in pairs.items()
-                                     if len(some) == len(self.watch.trials)})
+    def __init__(self, checking, stop):
+        self.checking, self.finding, self.diagnosis = checking, stop.finding, stop.diagnosis
+        self.edit, self.seen = self.finding.edit, self.finding.seen
+        name = self.finding.wrong[0]
+        self.trial = min((t for t in self.finding.trials if is_wrong(t, [name])), key=lambda t: (
+            -len(t.case.options), t.expected[name].size < 4, t.expected[name].size))
+        self.watch = Watch(checking.formula, self.finding, self.trial)
+        self.spot = self.watch.spot()
         self.mine = self.watch.names() if self.edit else {}
+        self.got, self.want = observed(self.trial, name)
         if self.spot:
-            self.trial = next(t for t in finding.trials if t.case is self.spot.case)
             self.got, self.want = self.spot.got, self.spot.want
-        else:
-            name = finding.wrong[0]
-            self.trial = min((t for t in finding.trials if has(t, name) and not same(
-                *observed(t, name))), key=lambda t: np.size(observed(t, name)[1]))
-            self.got, self.want = observed(self.trial, name)
+        self.is_empty = bool(self.seen) and self.seen[0] in ("nan", "inf")
 
     def example(self):
         """Return the Example of the first wrong value, in the smallest case, or None."""
@@ -163,11 +186,9 @@ class Story:
 
     def where(self):
         """Return a sentence on the student's line that holds the first wrong value, or ""."""
-        spot, seen = self.spot, self.finding.seen
-        if not spot or not spot.sure or (seen and seen[0] in ("nan", "inf")):
-            return ""                                                  # what is seen names a line
-        if not (spot.right or self.edit):
-            return ""
+        spot = self.spot
+        if not spot or not spot.sure or self.is_empty or not (spot.right or self.edit):
+            return ""                                                  # of nan, a line is named
         right = spot.right and say("{name} in line {line} is right", name=f"`{spot.right[2]}`",
                                    line=spot.right[1])
         code = spot.code if len(spot.code) <= LONG else f"{spot.code[: LONG - 2].rstrip()} …"
@@ -185,44 +206,47 @@ class Story:
             where += say(" Or what {name} is given.", name=f"`{spot.helper}`")
         return where if width(where) <= WIDTH else where.replace(code, f"\n{code}")
 
+    def question(self):
+        """Return what was measured of the numbers, and the question."""
+        return " ".join(filter(None, map(sentence, (self.measured(), self.asked()))))
+
     def measured(self):
         """Return a sentence on the numbers, or ""."""
-        finding = self.finding
-        if finding.seen:
-            said = finding.seen[1]
-            rest = FIRST.sub("", said, count=1).strip()                # the example shows nan
-            return rest if finding.seen[0] in ("nan", "inf") and rest else said
-        if said := measured(finding.stage, self.trial, self.got, self.want):
+        if self.seen:
+            rest = FIRST.sub("", self.seen[1], count=1).strip()        # the example shows nan
+            return rest if self.is_empty and rest else self.seen[1]
+        if said := measured(self.finding.stage, self.trial, self.got, self.want):
             return said
-        known = finding.explanation or self.diagnosis == "wrong"
-        return FIRST.match("" if known else finding.why)[0]            # type: ignore[index]
+        known = self.edit or self.diagnosis == "wrong"
+        return FIRST.match("" if known else self.finding.why)[0]       # type: ignore[index]
 
-    def question(self):
-        """Return the question."""
-        seen, explanation = self.finding.seen, self.finding.explanation
-        no_line = seen and seen[0] in ("nan", "inf") and not FIRST.sub("", seen[1], count=1)
-        if seen and seen[0] in SEEN and not no_line and not (explanation and explanation.known):
+    def asked(self):
+        """Return the question itself."""
+        seen, edit = self.seen, self.edit
+        no_line = self.is_empty and not FIRST.sub("", seen[1], count=1)
+        if seen and seen[0] in SEEN and not no_line and not (edit and edit.known):
             into = seen[0] == "zero" and self.finding.wrong[0].startswith("grad_")
             return say(SEEN["no gradient" if into else seen[0]])
-        if not explanation:
-            return say(SEEN.get(self.diagnosis, HAND))
-        return say(question_of(self.edit))
+        return say(question_of(edit) if edit else SEEN.get(self.diagnosis, HAND))
 
     def cause(self):
-        """Return the sentences that name the cause."""
+        """Return the sentences that name the cause, or ""."""
         edit = self.edit
         if edit is None:
+            if self.diagnosis == "zero":
+                part, *_ = self.finding.wrong[0].removesuffix(".grad").rpartition(".")
+                return say("{part}.backward adds to it: is it called?", part=part) if part else ""
             rest = "" if self.diagnosis == "wrong" else FIRST.sub("", self.finding.why, count=1)
-            return rest.strip() or ("" if self.diagnosis == "zero" else self.last_right())
+            return rest.strip() or self.unknown()
         if edit.known:
             return say(edit.known)
-        codes = [f"`{self.in_his_names(after)}`" for _, after in edit.pieces
-                 if after != "pass" and not edit.kind.is_device]
         is_option = edit.key.endswith("not passed on")
         piece = edit.piece if is_option else self.in_his_names(edit.piece)
         if is_option and self.passes(edit):
             return say("{option} is passed on, and what is in it has no effect. The mistake stands"
                        " where it is made: look at the arguments there.", option=f"`{piece}`")
+        codes = [f"`{self.in_his_names(after)}`" for _, after in edit.pieces
+                 if after != "pass" and not edit.kind.is_device]
         said = say(edit.kind.sentence, piece=f"`{piece}`")
         return say("{key}: your numbers are those of {codes}." if codes else "{key}.",
                    key=said, codes=listed(codes, 2) if codes else "")
@@ -235,25 +259,27 @@ class Story:
                     and edit.piece in [option.arg for option in node.keywords]}
 
         right = given(ast.parse(before) for before, _ in edit.pieces)
-        return right <= given(map(tree_of, {key[0] for key in self.watch.students[0]}))
+        return right <= given(map(tree_of, {key[0] for key in self.watch.mine}))
 
-    def last_right(self):
-        """Return a sentence on the last value that is right on the way, or ""."""
-        key = self.watch.last_right(self.watch.good(), ("", 0, ""), math.inf)
+    def unknown(self):
+        """Return a sentence on the first value that may be wrong, or ""."""
         other = self.watch.unknown()
-        if key and other:
-            return say("{name} in line {line} is right. Compute {other} in line {number} by"
-                       " hand.", name=f"`{key[2]}`", line=key[1],
-                       other=f"`{other[2]}`", number=other[1])
-        return say("The last value that is right on the way is {name} in line {line}. Compute the"
-                   " next one by hand.", name=f"`{key[2]}`", line=key[1]) if key else ""
+        if not other:
+            key = self.watch.last_right()
+            return say("The last value that is right on the way is {name} in line {line}. Compute"
+                       " the next one by hand.", name=f"`{key[2]}`", line=key[1]) if key else ""
+        key = self.watch.last_right(other, self.watch.mine[other].when[0])
+        return say("{name} in line {line} is right. Compute {other} in line {number} by hand.",
+                   name=f"`{key[2]}`", line=key[1], other=f"`{other[2]}`", number=other[1]) if (
+            key) else say("Compute {other} in line {number} by hand.", other=f"`{other[2]}`",
+                          number=other[1])
 
     def code(self):
         """Return a sentence with the wrong code and the right one, in the student's names."""
         sure = self.spot and not self.spot.doubt
         if self.edit is None:
-            return beside(self.checking, self.trial, *(
-                (self.spot.code, self.spot.key[2]) if sure else ("",)))
+            return beside(self.checking, self.spot.code, self.spot.key[2],
+                          self.watch.names()) if sure else ""
         line = say(" in line {number}", number=self.spot.key[1]) if sure else ""
         shown = [say("`{before}` left out" if after == "pass" else
                      "`{after}` where `{before}` is right",
@@ -263,4 +289,4 @@ class Story:
 
     def in_his_names(self, code):
         """Return code with the student's names."""
-        return in_his_names(code, self.mine, self.watch.names_used(), self.watch.formula.made_of)
+        return in_his_names(code, self.mine, self.watch.names_used(), self.checking.formula.made_of)

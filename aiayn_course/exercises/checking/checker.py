@@ -12,16 +12,17 @@ from aiayn_np.module import Module
 from ..exercise import SUBJECTS
 from ..language import say, speaking
 from .asking import sentence, told
-from .calling import Stop, describe, line_of, student_frames
 from .comparing import UNKNOWN
+from .failing import line_of, student_frames
 from .function_check import FunctionCheck
 from .layer_check import LayerCheck
 from .report import Report
+from .stop import Stop, describe
 
 CHECKS: dict[str, Any] = {"layer": LayerCheck, "function": FunctionCheck}
 
 
-def check(student: type | Callable, *, hint: int = 0, verbose: bool = False, seed: int = 0,
+def check(student: type | Callable, *, hint: int = 0, seed: int = 0,
           language: str | None = None) -> Report:
     """Check one class or function of an exercise, show what is wrong, and ask what leads to it.
 
@@ -30,7 +31,6 @@ def check(student: type | Callable, *, hint: int = 0, verbose: bool = False, see
     student : the function, or the class itself and not an object of it. The exercise is found by
         its name, or by the name that the student's file assigns it to
     hint : 1 adds the likely cause to the report, 2 the code, 3 the derivation
-    verbose : True shows every tensor, the cause and the code at once
     seed : for the random numbers of the cases
     language : of the report, "en" or "zh"; None: the one that AIAYN_LANG or the locale names
 
@@ -44,9 +44,7 @@ def check(student: type | Callable, *, hint: int = 0, verbose: bool = False, see
     or if there is no such hint or language
     """
     with speaking(language):
-        report = checked(subject_of(student), student, seed, hint)
-        report.verbose = verbose
-        return report
+        return checked(subject_of(student), student, seed, hint)
 
 
 @np.errstate(all="ignore")                                             # a change may do anything
@@ -61,11 +59,11 @@ def checked(subject, student, seed, hint=0):
         must_have_the_defaults(subject, student)
         checking.run()
     except Stop as stop:
-        return report_of_stop(subject, checking, stop, hint)
+        return report_of_stop(checking, stop, hint)
     except KeyboardInterrupt:
         raise
     except BaseException as fault:  # of the diagnosis: what is known without it is said
-        return report_of_stop(subject, checking, without_diagnosis(checking, fault), hint)
+        return report_of_stop(checking, without_diagnosis(checking, fault), hint)
     message = say("Everything agrees in {count} cases.", count=len(checking.cases))
     return Report(subject.exercise.name, subject.name, True, "right", message,
                   list(checking.rows.values()), where=message)
@@ -79,26 +77,26 @@ def without_diagnosis(checking, fault):
             return before
         if student_frames(before):
             return Stop("error", say("{what} stops{line} with {error}.", what=checking.subject.name,
-                                     line=line_of(before), error=describe(before)), by_error=True)
+                                     line=line_of(before), error=describe(before)))
         before = before.__context__
     wrong = [row.tensor for row in checking.rows.values() if row.verdict == "WRONG"]
     if wrong:
-        return Stop("wrong", say(UNKNOWN), wrong)
+        return Stop("wrong", say(UNKNOWN), tensor=wrong)
     return Stop("not checked", say("The check itself stopped with {error}: it says nothing of your"
                                    " code.", error=describe(fault)))
 
 
-def report_of_stop(subject, checking, stop, hint):
+def report_of_stop(checking, stop, hint):
     """Return the Report of what a Stop says."""
-    rows = checking.rows
+    subject, rows = checking.subject, checking.rows
     for name in stop.tensor if isinstance(stop.tensor, list) else [stop.tensor]:
         if name in rows:
             rows[name].verdict = "WRONG"
     for row in rows.values():
-        if stop.by_error and (row.tensor == "output") == (checking.stage == "forward"):
+        if stop.failure and (row.tensor == "output") == (checking.stage == "forward"):
             row.verdict = "stops"
     try:
-        said = told(subject, checking, stop)
+        said = told(checking, stop)
     except Exception:  # a fault of the diagnosis: what is wrong is known, and is all that is said
         said = dict(where=sentence(stop.message), question=sentence(stop.question))
     return Report(subject.exercise.name, subject.name, False, stop.diagnosis,

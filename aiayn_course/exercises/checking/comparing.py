@@ -1,14 +1,21 @@
 """Compare two arrays, and describe their difference: a sign, a factor, some rows, an axis."""
 
+import contextlib
 import itertools
 import math
 
 import numpy as np
 
-from ..language import say
-from .report import Row, listed
+from ..language import listed, say
+from .report import Row
 
 TOLERANCE = 1e-10  # relative to the largest expected entry
+NEARLY = "Mostly it comes from float32 on the way, or from a small number that is added."
+UNKNOWN = "The difference fits none of the mistakes that are known here."
+COUNTED = {"real": "the number of real targets", "rows": "the number of rows",
+           "positions": "the number of positions", "sequences": "the number of sequences"}
+FORMS = {"{}": lambda n: n, "1 / {}": lambda n: 1 / n, "√{}": math.sqrt,
+         "1 / √{}": lambda n: 1 / math.sqrt(n), "-1 * {}": lambda n: -n}
 
 
 def scale_of(want):
@@ -17,16 +24,15 @@ def scale_of(want):
     return max(float(finite.max(initial=0)), 1e-30)
 
 
-def errors(got, want, scale=None):
+def errors(got, want):
     """Return |got - want| / scale for every entry; equal entries, also inf and nan, have error 0.
 
-    scale : None stands for `scale_of(want)`. Truth values have error 0 or 1.
+    The scale is that of `want`. Truth values have error 0 or 1.
     """
     got, want = np.asarray(got), np.asarray(want)
     if want.dtype == bool or got.dtype == bool:
         return (got != want).astype(float)
-    scale = scale_of(want) if scale is None else scale
-    difference = np.where(got == want, 0.0, np.abs(got - want) / scale)  # -inf equals -inf
+    difference = np.where(got == want, 0.0, np.abs(got - want) / scale_of(want))  # -inf is -inf
     return np.where(np.isnan(got) & np.isnan(want), 0.0, np.nan_to_num(difference, nan=np.inf))
 
 
@@ -37,8 +43,8 @@ def is_numbers(thing):
     return np.asarray(thing).dtype.kind in "fiub"
 
 
-def same(got, want, tolerance=TOLERANCE):
-    """Tell whether two arrays have the same shape and, within the tolerance, the same entries."""
+def same(got, want):
+    """Tell whether two arrays have the same shape and, within TOLERANCE, the same entries."""
     got, want = np.asarray(got), np.asarray(want)
     if got.shape != want.shape:
         return False
@@ -48,26 +54,29 @@ def same(got, want, tolerance=TOLERANCE):
             return True
         largest = np.abs(want).max()
         if math.isfinite(largest) and math.isfinite(off):              # the usual case, in no time
-            return bool(off <= tolerance * max(largest, 1e-30))
-    return bool(np.all(errors(got, want) <= tolerance))
+            return bool(off <= TOLERANCE * max(largest, 1e-30))
+    return bool(np.all(errors(got, want) <= TOLERANCE))
 
 
 def row_of(tensor, compared):
     """Return the Row of one tensor from a list of (case, got, want), arrays of equal shapes.
 
-    The Row shows the worst entry of the first wrong case, or of all cases if none is wrong.
+    The Row shows the first wrong case, or the largest error of all cases if none is wrong.
     """
-    row = Row(tensor, "ok", error=0.0)
-    for case, got, want in compared:
+    row = Row(tensor, "ok")
+    for _, got, want in compared:
         error = errors(got, want)
-        if not error.size or not (row.ok and (not row.size or error.max() > row.error)):
-            continue
-        worst = np.unravel_index(np.argmax(error), error.shape)
-        row.case, row.index, row.error = case.what, tuple(map(int, worst)), float(error[worst])
-        row.yours, row.expected = float(np.asarray(got)[worst]), float(np.asarray(want)[worst])
-        row.wrong, row.size = int((error > TOLERANCE).sum()), error.size
-        row.verdict = "WRONG" if row.error > TOLERANCE else "ok"
+        if row.ok and error.size and (not row.size or error.max() > row.error):
+            row.error, row.size = float(error.max()), error.size
+            row.wrong = int((error > TOLERANCE).sum())
+            row.verdict = "WRONG" if row.wrong else "ok"
     return row
+
+
+def look(compared):
+    """Diagnose what is seen at once (nan, zeros, a factor, float32), or return None."""
+    tests = not_finite, all_zero, factor, to_float32
+    return next((seen for test in tests if (seen := test(compared))), None)
 
 
 def guess(telling, everything):
@@ -77,16 +86,6 @@ def guess(telling, everything):
     """
     return (nearly(telling) or other_axes(everything) or some_cases(everything)
             or some_slices(everything) or ("wrong", say(UNKNOWN)))
-
-
-def look(compared):
-    """Diagnose what is seen at once (nan, zeros, a sign, a factor, lost digits), or return None."""
-    tests = not_finite, all_zero, factor, digits_lost
-    return next((seen for test in tests if (seen := test(compared))), None)
-
-
-NEARLY = "Mostly it comes from float32 on the way, or from a small number that is added."
-UNKNOWN = "The difference fits none of the mistakes that are known here."
 
 
 def not_finite(compared):
@@ -120,41 +119,34 @@ def factor(compared):
     if all(abs(ratio + 1) < TOLERANCE for _, ratio in ratios):
         return "sign", say("Every entry has the wrong sign.")
     one = len(ratios) > 1 and all(abs(r / ratios[0][1] - 1) < 1e-9 for _, r in ratios)
-    numbers = any(want.size == 1 for _, _, want in compared)           # every number is a multiple
-    sentence = named_factor(ratios) or ((one or not numbers) and unnamed_factor(ratios))
-    return ("factor", sentence) if sentence else None
-
-
-COUNTED = {"real": "the number of real targets", "rows": "the number of rows",
-           "positions": "the number of positions", "sequences": "the number of sequences"}
+    if name := named_factor(ratios):
+        return "factor", say("It is off everywhere by this factor: {factor}.", factor=name)
+    if not one and any(want.size == 1 for _, _, want in compared):     # any number is a multiple
+        return None
+    values = list(dict.fromkeys(f"{ratio:.4g}" for _, ratio in ratios))
+    return "factor", say("It is off everywhere by this factor: {factor}." if len(values) == 1 else
+                         "It is off everywhere by a factor, another one in each case: {factor}.",
+                         factor=listed(values, 5))
 
 
 def named_factor(ratios):
-    """Return a sentence that names the factor, such as 1 / √d_k, or None."""
+    """Return the name of a factor, such as 1 / √d_k, or ""."""
     known = set.intersection(*({*case.sizes, "2"} for case, _ in ratios))
-    forms = {"{}": lambda n: n, "1 / {}": lambda n: 1 / n, "√{}": math.sqrt,
-             "1 / √{}": lambda n: 1 / math.sqrt(n), "-1 * {}": lambda n: -n}
-    for form, value in forms.items():
+
+    def fits(value):
+        return all(abs(ratio / value(dict(case.sizes, **{"2": 2})) - 1) < 1e-9
+                   for case, ratio in ratios)
+
+    for form, value in FORMS.items():
         for name in sorted(known):
-            if all(abs(ratio / value(case.sizes.get(name, 2)) - 1) < 1e-9
-                   for case, ratio in ratios):
-                return say("It is off everywhere by this factor: {factor}.",
-                           factor=form.format(say(COUNTED.get(name, name))))
+            if fits(lambda sizes, value=value, name=name: value(sizes[name])):
+                return form.format(say(COUNTED.get(name, name)))
     for one, other in itertools.permutations(sorted(known - {"2"} - COUNTED.keys()), 2):
         for form, power in (("{} / {}", 1), ("√({} / {})", 0.5)):
-            if len(ratios) > 1 and all(abs(ratio / (case.sizes[one] / case.sizes[other]) ** power
-                                           - 1) < 1e-9 for case, ratio in ratios):
-                return say("It is off everywhere by this factor: {factor}.",
-                           factor=form.format(one, other))
-    return None
-
-
-def unnamed_factor(ratios):
-    """Return a sentence that gives the factors as numbers."""
-    values = list(dict.fromkeys(f"{ratio:.4g}" for _, ratio in ratios))
-    return say("It is off everywhere by this factor: {factor}." if len(values) == 1 else
-               "It is off everywhere by a factor, another one in each case: {factor}.",
-               factor=listed(values, 5))
+            if len(ratios) > 1 and fits(lambda sizes, one=one, other=other, power=power: (
+                    sizes[one] / sizes[other]) ** power):
+                return form.format(one, other)
+    return ""
 
 
 def worst_of(compared):
@@ -164,17 +156,11 @@ def worst_of(compared):
     return max(float(errors(got, want).max(initial=0)) for _, got, want in compared)
 
 
-def digits_lost(compared):
-    """Diagnose results that were rounded, to float32 or to a few digits."""
-    if worst_of(compared) > 1e-3:
-        return None
-    if all(np.array_equal(got, got.astype(np.float32), equal_nan=True) for _, got, _ in compared):
+def to_float32(compared):
+    if worst_of(compared) < 1e-3 and all(np.array_equal(
+            got, got.astype(np.float32), equal_nan=True) for _, got, _ in compared):
         return "float32", say("The numbers are rounded to float32, and the input is float64."
                               " Every result must have the type of x: look for astype and dtype.")
-    for digits in range(2, 9):
-        if all(np.array_equal(got, np.round(got, digits)) for _, got, _ in compared):
-            return "rounded", say("The numbers are rounded to {digits} digits. They must not be.",
-                                  digits=digits)
     return None
 
 
@@ -189,17 +175,17 @@ def nearly(compared):
 
 
 def apart(compared):
-    """Return (wrong, right), two lists of (case, the student's result)."""
-    wrong = [(case, got) for case, got, want in compared if not same(got, want)]
-    return wrong, [(case, got) for case, got, want in compared if same(got, want)]
+    """Return (wrong, right), two lists of cases."""
+    wrong = [case for case, got, want in compared if not same(got, want)]
+    return wrong, [case for case, got, want in compared if same(got, want)]
 
 
 def other_axes(compared):
     """Say so if the number of axes decides which cases are wrong; else return None."""
     wrong, right = apart(compared)
-    if not right or not all(case.inputs for case, _ in (*wrong, *right)):
+    if not right or not all(case.inputs for case in (*wrong, *right)):
         return None
-    axes = [{max(np.ndim(i) for i in case.inputs) for case, _ in some} for some in (wrong, right)]
+    axes = [{max(np.ndim(i) for i in case.inputs) for case in some} for some in (wrong, right)]
     if axes[0] & axes[1]:
         return None
     counts = [say(" or ").join(map(str, sorted(some))) for some in axes]
@@ -207,7 +193,7 @@ def other_axes(compared):
         "It is wrong where the number of axes is {some} ({names}), and right where it is {others}."
         " Any number of axes may stand in front: count from the end, -1, -2, and treat all numbers"
         " alike.", some=counts[0],
-        names=listed([say(case.what) for case, _ in wrong]), others=counts[1])
+        names=listed([say(case.what) for case in wrong]), others=counts[1])
 
 
 def some_cases(compared):
@@ -217,8 +203,8 @@ def some_cases(compared):
         return None
     return "some cases", say(
         "It is wrong only here: {names}. {why}Everything else that was tried is right.",
-        names=listed([say(case.what) for case, _ in wrong]),
-        why="".join(f"{say(case.why)} " for case, _ in wrong if case.why))
+        names=listed([say(case.what) for case in wrong]),
+        why="".join(f"{say(case.why)} " for case in wrong if case.why))
 
 
 def some_slices(compared):
@@ -226,8 +212,7 @@ def some_slices(compared):
     case, bad = next((case, bad) for case, got, want in compared
                      if (bad := errors(got, want) > TOLERANCE).any())
     for axis in range(bad.ndim):
-        others = tuple(i for i in range(bad.ndim) if i != axis)
-        hit = np.flatnonzero(bad.any(axis=others))
+        hit = np.flatnonzero(bad.any(axis=tuple(i for i in range(bad.ndim) if i != axis)))
         if len(hit) < bad.shape[axis]:
             which = ", ".join(map(str, hit[:5])) + (", …" if len(hit) > 5 else "")
             if len(hit) > 2 and hit[-1] - hit[0] == len(hit) - 1:
@@ -237,3 +222,71 @@ def some_slices(compared):
                 " 0 to {last}.", case=say(case.what), axis=axis, which=which,
                 last=bad.shape[axis] - 1)
     return None
+
+
+def measured(stage, trial, got, want):
+    """Return a sentence on what a trial's wrong numbers have that the right ones have not, or "".
+
+    got, want : the student's array and the right one
+    """
+    got, want = np.asarray(got), np.asarray(want)
+    if got.shape != want.shape:
+        return say("It has shape {got}, and must have {want}.", got=got.shape, want=want.shape)
+    return (sums(got, want) or only_where(trial, got, want)
+            or (stage == "forward" and without(trial)) or "")
+
+
+def sums(got, want):
+    """Say so if a row of the right array adds up to 0 or 1, and one of the student's does not."""
+    if not (want.ndim > 1 and want.shape[-1] > 1 and np.isfinite(got).all() and np.any(want)
+            and want.dtype.kind == "f" and np.isfinite(want).all()):
+        return ""
+    for total in (1, 0):
+        off = np.abs(got.sum(axis=-1) - total)
+        if off.max() > 1e-9 and np.allclose(want.sum(axis=-1), total, rtol=0, atol=1e-9):
+            added = float(got.sum(axis=-1).flat[np.argmax(off)])
+            row = next(said for n in (3, 6, 9, 12, 17) if float(said := f"{added:.{n}g}") != total)
+            column = next((axis for axis in range(got.ndim - 1) if np.allclose(
+                got.sum(axis=axis), total, rtol=0, atol=1e-9)), None)
+            return say("A row of yours adds up to {row}, not to {total}." if column is None else
+                       "A row of yours adds up to {row}, and along axis {axis} to {total}.",
+                       row=row, total=total, axis=column)
+    return ""
+
+
+def only_where(trial, got, want):
+    """Name the condition on an input under which entries are wrong, or return ""."""
+    given = {**dict(zip(getattr(trial, "names", ()), trial.case.inputs)), **trial.case.options}
+    bad = errors(got, want) > TOLERANCE
+    for name, condition, mask, exact in conditions(given):
+        while np.ndim(mask) < bad.ndim and np.shape(mask) == bad.shape[:np.ndim(mask)]:
+            mask = mask[..., None]
+        with contextlib.suppress(ValueError):
+            mask = np.broadcast_to(mask, bad.shape)
+            if bad.any() and not mask.all() and not (bad & ~mask).any() and (
+                    exact <= np.array_equal(bad, mask)) and 2 * bad.sum() >= mask.sum():
+                return say("It is wrong only where {name} {condition}.", name=f"`{name}`",
+                           condition=condition)
+    return ""
+
+
+def conditions(given):
+    """Yield (name, words, mask, exact) of what may be special about entries of the inputs.
+
+    exact : whether all such entries must be wrong, since the others may be right by chance
+    """
+    for name, x in given.items():
+        if isinstance(x, np.ndarray) and x.dtype == bool:
+            yield from ((name, say("is False"), ~x, False), (name, say("is True"), x, False))
+        elif isinstance(x, np.ndarray) and x.dtype.kind in "fi":
+            yield from ((name, words, mask, exact) for words, mask, exact in (
+                (say("is 0"), x == 0, True), (say("is -inf"), np.isneginf(x), False),
+                (say("is negative"), x < 0, True), (say("is positive"), x > 0, True)))
+
+
+def without(trial):
+    """Name an option that has no effect on the student's output, or return ""."""
+    return next((say("Your output is the same with {name} and without it.", name=f"`{name}`")
+                 for name, y, right in trial.without_each_option()
+                 if same(y, trial.results["output"]) and not same(
+                     right, trial.expected["output"])), "")

@@ -18,15 +18,13 @@ import warnings
 from dataclasses import dataclass
 from typing import Any
 
-from ..language import say
+from ..language import listed, say
 from .kinds import LIKELY, OTHER_KINDS, Kind, Names, normal, text
-from .operands import numbers_of, tokens_of
-from .report import listed
+from .operands import numbers_in, tokens_in
 
 WIDTH = 64  # columns of a piece that is shown
 NUMBER = "number"  # in code of a known mistake: a number that stands in the student's code
-FUNCTION, ANOTHER = "{function} left out", "{other} instead of {function}"
-CONDITION = "condition ignored"
+OPEN = re.compile(rf"{NUMBER}\((?:[^()]|\([^()]*\))*\)")
 IDS = "pad", "bos", "eos"  # that may be 1; as a size or a factor, 1 changes nothing
 
 
@@ -88,6 +86,18 @@ class Formula:
                 for target, value in zip(*both):
                     made.setdefault(text(target), []).append(value)
         return {name: some[0] for name, some in made.items() if len(some) == 1}
+
+    def code_of(self, target):
+        """Return the formula's code for what a student's line makes, or "".
+
+        target : a name; "" is what the line returns
+        """
+        made = {name: text(code) for name, code in self.made_of.items()}
+        made |= {text(node.target).removeprefix("self."): text(node.value)
+                 for node in ast.walk(self.tree) if isinstance(node, ast.AugAssign)}
+        ends = [node.value for node in ast.walk(self.tree) if isinstance(node, ast.Return)]
+        is_one = not target and ends and not isinstance(ends[-1], ast.Dict)
+        return text(ends[-1]) if is_one else made.get(target, "")
 
     @functools.cached_property
     def by_itself(self):
@@ -230,24 +240,29 @@ class Edit:
     @property
     def is_open(self):
         """Tell whether a number in its code is not known."""
-        return any(f"{NUMBER}(" in code for _, code in self.parts)
+        return any(OPEN.search(code) for _, code in self.parts)
 
     def with_number(self, number):
         """Return the Edit in which a number stands that was not known."""
         return dataclasses.replace(self, number=number)
 
-    def without(self, part):
-        """Return the Edit without one of its parts."""
-        return dataclasses.replace(self, parts=[other for other in self.parts if other != part])
+    @functools.cached_property
+    def by_piece(self):
+        """Return {piece of code that is shown: its parts}."""
+        groups: dict[ast.AST, list] = {}
+        for i, code in self.parts:
+            groups.setdefault(self.formula.places[i].around, []).append((i, code))
+        return groups
+
+    def without(self, parts):
+        """Return the Edit without some of its parts."""
+        return dataclasses.replace(self, parts=[p for p in self.parts if p not in parts])
 
     @functools.cached_property
     def pieces(self):
         """List (right code, wrong code) of each piece that is edited, in one line each."""
-        groups: dict[ast.AST, list] = {}
-        for i, code in self.parts:
-            groups.setdefault(self.formula.places[i].around, []).append((i, code))
         found = []
-        for shown, parts in groups.items():
+        for shown, parts in self.by_piece.items():
             whole = [code for i, code in parts if self.formula.places[i].node is shown]
             with self.formula.replaced([] if whole else parts):
                 after = normal(whole[0]) if whole else ast.unparse(shown)
@@ -261,20 +276,16 @@ class Edit:
         """
         if self.kind is None:                                          # a teacher's sentence
             return True
-        right, wrong = (tokens_of(ast.parse("\n".join(some))) for some in zip(*self.pieces))
-        if (not self.kind.is_device and (wrong - right).keys() - code.tokens.keys()) or (
-                self.kind.key == CONDITION and self.piece in code.conditions):
+        right, wrong = (seen_in("\n".join(some)) for some in zip(*self.pieces))
+        every = tokens_in(ast.walk(self.formula.tree))
+        fewest = {token: self.kind.is_instead * every[token] for token in wrong - right}
+        if not self.kind.is_device and any(code.tokens[t] <= n for t, n in fewest.items()):
             return False
-        if self.kind.speaks and not set(numbers_of(self.piece)) <= {0, 1, 2, *code.numbers}:
+        if self.kind.is_missing and (self.piece in code.conditions or any(
+                code.tokens[token] >= every[token] for token in right - wrong)):
             return False
-        every, missing, more = tokens_of(self.formula.tree), right - wrong, wrong - right
-        if self.kind.key == ANOTHER:
-            fewer = any(code.tokens[token] < every[token] for token in missing)
-            return any(code.tokens[token] > every[token] for token in more) or (
-                fewer and {*more, *missing} == {"sum", "mean"})
-        is_function = self.kind.key == FUNCTION and not self.piece.startswith("self.")
-        return not is_function or all(code.tokens[token] < every[token] for token in missing
-                                      if f"self.{token}(" not in str(self.pieces))
+        numbers = numbers_in(ast.walk(ast.parse(self.piece))) if self.kind.speaks else []
+        return {0, 1, 2, *code.numbers}.issuperset(numbers)
 
     @property
     def why(self):
@@ -284,6 +295,11 @@ class Edit:
                  for before, after in self.pieces]
         return say("Your numbers are those of {codes}. {known}", codes=listed(shown, 2),
                    known=say(self.known)).strip()
+
+
+def seen_in(code):
+    """Count what can be seen in code."""
+    return tokens_in(ast.walk(ast.parse(code)))
 
 
 def exchanges(names, places):
@@ -320,18 +336,7 @@ def in_a_line(code):
 
 def filled(code, number):
     """Return code with the student's number written down."""
-    return ast.unparse(Filled(number).visit(ast.parse(code))) if f"{NUMBER}(" in code else code
-
-
-class Filled(ast.NodeTransformer):
-    """Write a number in the place of calls of `number`."""
-
-    def __init__(self, number):
-        self.number = number
-
-    def visit_Call(self, node):
-        self.generic_visit(node)
-        return ast.Name(repr(self.number)) if ast.unparse(node.func) == NUMBER else node
+    return OPEN.sub(repr(number), code)
 
 
 def places(top):

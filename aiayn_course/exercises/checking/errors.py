@@ -1,5 +1,7 @@
-"""A teacher's sentences for the errors that Python and NumPy raise."""
+"""A teacher's sentences for the errors that Python and NumPy raise, and for a wrong shape."""
 
+import ast
+import math
 import re
 
 import numpy as np
@@ -7,14 +9,31 @@ import numpy as np
 from aiayn_np.module import Cache, Module, Parameter
 
 from ..language import say
-from .failing import NOTHING
-from .shapes import NOT_SUMMED, shapes_that_do_not_fit
+from .failing import Failure, line_of, where_of
+from .operands import shown
+from .stop import OWN_ARRAY, Stop
 
 SUM = ("Gradients of several inputs are added up. Each input needs its own: they need not be the"
        " same array.")
 UNPACK = "A layer's forward returns two things: `y, cache = layer.forward(x)`."
 GRADIENTS = ("A backward returns one gradient for each array that its forward takes, and no cache:"
              " that of an attention three, grad_Q, grad_K, grad_V; that of a linear map one.")
+LENGTH = "What decides how long axis {axis} is: where does it get another length?"
+SHAPES = "Lay both shapes beside each other: which axis is missing, left over or in another place?"
+BROADCAST = re.compile(r"broadcast together with (?:remapped )?shapes ((?:\([\d,]*\) ?)+)")
+LONGER = "Axis {axis} has length {got}, and must have {want}: begin at what decides this length."
+BESIDE = "Write the shape of each array beside its line, and find the first wrong one."
+EACH_PAIR = ("Shapes are laid beside each other from the last axis on: two lengths must be equal,"
+             " or one of them 1. Go back to the line that made the one with the wrong length: along"
+             " which axis did it go?")
+NOT_SUMMED = ("A parameter serves all positions of all sequences, so its gradient is the sum over"
+              " them: sum over all axes in front, without keepdims. They are one axis where the"
+              " positions are laid one below another, x.reshape(-1, x.shape[-1]), and grad_y too.")
+LOST = ("The second array has lost an axis of the first: a sum, mean or max along an axis needs"
+        " keepdims=True to stay beside it.")
+GONE = ("An axis is gone that must stay: a sum, mean, max or argmax runs along it, or an index"
+        " picks from it. Entry by entry, the larger of two is np.maximum.")
+TURNED = "One of the two is the other one's transpose: check the order of the factors."
 OF_ARRAYS = "shape|ndim|dtype|T|mT|swapaxes|reshape|sum"
 SAID = (  # (what the error says, with the line it stops in; diagnosis, sentence)
     (r"^[\w.]+ SystemExit", "exits", "exit() and SystemExit end the whole program. A function ends"
@@ -106,72 +125,10 @@ BEGINS = (  # what NumPy calls it, what it is
 )
 
 
-def in_words(error):
-    """Return a phrase that names the operation in NumPy's error, such as "with a division by 0".
-
-    The phrase ends the sentence "It begins in line 7 …". An unknown error is quoted.
-    """
-    return next((say(words) for pattern, words in BEGINS if re.search(pattern, str(error))),
-                say("with: {error}", error=error))
-
-
 MASK_INDEX = (  # diagnosis, question, sentence
     "mask as an index", "Which axes has the array, and which has the mask?", "An index by a mask"
     " does not broadcast: out[mask] needs a mask of the shape of out. np.where(mask, a, b)"
     " broadcasts.")
-
-
-def is_mask_index(text, found):
-    """Tell whether it is an index that fails, and one of truth values."""
-    return text.startswith("IndexError") and ("boolean index" in text or any(
-        isinstance(value, np.ndarray) and value.dtype == bool for _, value in found))
-
-
-def advice(text, line, found, what="", in_part=False, seen=NOTHING):
-    """Return (diagnosis, sentence) for the text of an error, raised by a `line` of `what`.
-
-    found : [(code, value)] of the parts of the line that fails
-    in_part : whether it stands in the student's own backward of a part of the layer
-    seen : what is Seen in the student's function
-    """
-    part = say(PARTS) if ".backward(" in line else ""
-    if is_mask_index(text, found):
-        return MASK_INDEX[0], say(MASK_INDEX[2])
-    for pattern, diagnosis, sentence in SAID:
-        match = re.search(pattern, f"{what} {text} `{line}")
-        if match and (diagnosis != "another product" or "dot" in seen.calls) and not (
-                "one too large" in sentence and has_whole_numbers(found)):
-            name = next(filter(None, match.groups()), "")
-            return diagnosis, f"{say(sentence, name=name)} {part}".strip()
-    if entry := no_array(found, line):
-        is_tuple = entry[0] is tuple and what.endswith(".backward")
-        is_others = in_part and entry in CACHES
-        return entry[1], say(PARTS if is_others else GRADIENTS if is_tuple else entry[2])
-    diagnosis, said = shapes_that_do_not_fit(text, line, seen.loses_an_axis) or ("error", "")
-    return diagnosis, f"{said} {part}".strip()
-
-
-def has_whole_numbers(found):
-    """Tell whether an array of whole numbers stands in the line, which may be the index."""
-    return any(isinstance(x, np.ndarray) and x.dtype.kind == "i" for _, x in found)
-
-
-def no_array(found, line):
-    """Return the entry of NO_ARRAY for the first part of a line that should be an array, or None.
-
-    A shape is no mistake, nor is a cache that a backward is given.
-    """
-    for _, value in found:
-        if isinstance(value, np.ndarray) and value.dtype == object:    # np.zeros_like(p)
-            return NO_ARRAY[0]
-        is_shape = isinstance(value, tuple) and all(isinstance(n, int) for n in value)
-        is_cache = ".backward(" in line and isinstance(value, (Cache, tuple, dict))
-        entry = next((e for e in NO_ARRAY if isinstance(value, e[0])), None)
-        if entry and not is_shape and not is_cache:
-            return entry
-    return None
-
-
 WHOSE = "Whose cache does the calling line give, and whose must it be?"
 WHICH = "What stands here that is no array, and where is the array in it?"
 ASKED = (  # what the error says, or what stands there; a question
@@ -200,11 +157,146 @@ ASKED = (  # what the error says, or what stands there; a question
 )
 
 
-def question_of_error(text, line, found, in_part=False):
-    """Return the question for an error; the arguments are those of `advice`."""
-    entry = no_array(found, line)
-    if entry and not re.search("'Cache' object has no|KeyError", text):
-        return WHOSE if in_part and entry in CACHES else WHICH
-    if is_mask_index(text, found):
+def stop_of(error, what, case):
+    """Return the Stop for an error of the student's code."""
+    failure = Failure(error, what)
+    if "read-only" in failure.text:
+        return Stop("changed in place", say(
+            "{what} writes{line} into an array that it was given. {why}", what=what,
+            line=line_of(error, 60), why=say(OWN_ARRAY)))
+    key, why, question = failure.shown or (*advice(failure), question_of(failure))
+    return Stop(key, where_of(failure, case), why, failure=failure,
+                question=f"{shown(failure.found)} {say(question)}".strip())
+
+
+def advice(failure):
+    """Return (diagnosis, sentence) for an error."""
+    line, found, text = line_of(failure.error), failure.found, failure.text
+    part = say(PARTS) if ".backward(" in line else ""
+    if is_mask_index(failure):
+        return MASK_INDEX[0], say(MASK_INDEX[2])
+    for pattern, diagnosis, sentence in SAID:
+        match = re.search(pattern, f"{failure.what} {text} `{line}")
+        if match and (diagnosis != "another product" or failure.has_call("dot")) and not (
+                "one too large" in sentence and has_whole_numbers(found)):
+            name = next(filter(None, match.groups()), "")
+            return diagnosis, f"{say(sentence, name=name)} {part}".strip()
+    if entry := no_array(failure):
+        is_tuple = entry[0] is tuple and failure.what.endswith(".backward")
+        is_others = failure.in_part and entry in CACHES
+        return entry[1], say(PARTS if is_others else GRADIENTS if is_tuple else entry[2])
+    if failure.in_part and BROADCAST.search(text):
+        return "shapes", say(PARTS)
+    diagnosis, said = shapes_that_do_not_fit(failure) or ("error", "")
+    return diagnosis, f"{said} {part}".strip()
+
+
+def question_of(failure):
+    """Return the question for an error."""
+    entry = no_array(failure)
+    if entry and not re.search("'Cache' object has no|KeyError", failure.text):
+        return WHOSE if failure.in_part and entry in CACHES else WHICH
+    if is_mask_index(failure):
         return MASK_INDEX[1]
-    return next(question for pattern, question in ASKED if re.search(pattern, text))
+    return next(question for pattern, question in ASKED if re.search(pattern, failure.text))
+
+
+def is_mask_index(failure):
+    """Tell whether it is an index that fails, and one of truth values."""
+    return failure.text.startswith("IndexError") and ("boolean index" in failure.text or any(
+        isinstance(value, np.ndarray) and value.dtype == bool for _, value in failure.found))
+
+
+def has_whole_numbers(found):
+    """Tell whether an array of whole numbers stands in the line, which may be the index."""
+    return any(isinstance(x, np.ndarray) and x.dtype.kind == "i" for _, x in found)
+
+
+def no_array(failure):
+    """Return the entry of NO_ARRAY for the first part of a line that should be an array, or None.
+
+    A shape is no mistake, nor is a cache that a backward is given.
+    """
+    for _, value in failure.found:
+        if isinstance(value, np.ndarray) and value.dtype == object:    # np.zeros_like(p)
+            return NO_ARRAY[0]
+        is_shape = isinstance(value, tuple) and all(isinstance(n, int) for n in value)
+        is_cache = ".backward(" in failure.code and isinstance(value, (Cache, tuple, dict))
+        entry = next((e for e in NO_ARRAY if isinstance(value, e[0])), None)
+        if entry and not is_shape and not is_cache:
+            return entry
+    return None
+
+
+def in_words(error):
+    """Return a phrase that names the operation in NumPy's error, such as "with a division by 0".
+
+    The phrase ends the sentence "It begins in line 7 …". An unknown error is quoted.
+    """
+    return next((say(words) for pattern, words in BEGINS if re.search(pattern, str(error))),
+                say("with: {error}", error=error))
+
+
+def shapes_that_do_not_fit(failure):
+    """Return (diagnosis, sentence) for NumPy's broadcast error, or None."""
+    if not (match := BROADCAST.search(failure.text)):
+        return None
+    shapes = [ast.literal_eval(shape) for shape in match[1].split()]
+    first, second, *target = [s for s in shapes if s] if len(shapes) > 2 else shapes
+    if first == second[::-1]:
+        return "transposed", say(TURNED)
+    if target == [first] and ".grad" in failure.code:                  # first += second
+        return "not summed", say(NOT_SUMMED)
+    if failure.loses_an_axis and is_without_an_axis(second, first):
+        return "axis lost", say(LOST)
+    return "shapes", say(EACH_PAIR)
+
+
+def is_without_an_axis(short, long):
+    """Tell whether the shape `short` is `long` without one of its axes."""
+    return any(short == long[:i] + long[i + 1 :] for i in range(len(long)))
+
+
+def shape_guess(got, want, sizes):
+    """Return (diagnosis, sentence) for a result of a wrong shape; `sizes` is {name: length}."""
+    got, want = tuple(got), tuple(want)
+    names = {n: label for label, n in sizes.items()}
+    in_front, off = got[: len(got) - len(want)], lengths_off(got, want)
+    long, wanted = ([n for n in shape if n != 1] for shape in (got, want))
+    axes = say(" and ").join(names.get(n, str(n)) for n in in_front)
+    guesses = (
+        (got == want[::-1] and len(want) > 1, "transposed", say(
+            "It is transposed: check the order of the factors in the product.")),
+        (want and tuple(long) == want, "shape", say(
+            "It has axes of length 1 that must not be there: index them away.")),
+        (not want, "shape", say(
+            "It must be a single number: take the sum or mean over all axes.")),
+        (len(got) > len(want) and got == in_front + want, "not summed", say(
+            "Sum over all other axes (here {axes}): each position adds its part.", axes=axes)),
+        (len(got) == len(want) and all(g in (1, w) for g, w in zip(got, want)), "shape", say(
+            "An axis was summed that must stay.")),
+        (long == wanted and len(got) < len(want), "shape", say(
+            "An axis of length 1 is missing: insert it, as in x[:, None], or keep it, with"
+            " keepdims=True.")),
+        (long == wanted, "shape", say(
+            "An axis of length 1 is left over, or at another place: look at None and keepdims.")),
+        (got[-1:] == want[-1:] and len(got) < len(want) and math.prod(got) == math.prod(want),
+         "shape", say("The axes in front are merged into one: reshape to those of the input.")),
+        (is_without_an_axis(got, want), "axis lost", say(GONE)),
+        (sorted(got) == sorted(want), "transposed", say("The axes are in another order.")),
+        (len(off) == 1, "shape", say(LONGER, axis=off[0], got=got[off[0]], want=want[off[0]])
+         if off else ""),
+        (True, "shape", say(BESIDE)),
+    )
+    return next(guess[1:] for guess in guesses if guess[0])
+
+
+def lengths_off(got, want):
+    """Return the axes whose length is another; [] if the shapes have not the same axes."""
+    return [i for i, (g, w) in enumerate(zip(got, want)) if g != w] if len(got) == len(want) else []
+
+
+def shape_question(got, want):
+    """Return the question that leads to the cause of a wrong shape."""
+    off = lengths_off(got, want)
+    return say(LENGTH, axis=off[0]) if len(off) == 1 else say(SHAPES)

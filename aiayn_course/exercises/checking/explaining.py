@@ -4,27 +4,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..language import say, say_name
+from ..language import listed, say, say_name
 from .calling import copied
 from .comparing import is_numbers, same
 from .edits import Edit
-from .report import listed
-
-
-class Explanation(NamedTuple):
-    """An edit that explains wrong tensors. `left` holds the tensors that it does not explain."""
-
-    edit: Edit
-    why: str
-    left: set
-
-    @property
-    def key(self):
-        return self.edit.key
-
-    @property
-    def known(self):
-        return bool(self.edit.known)
 
 
 class Finding(NamedTuple):
@@ -33,6 +16,7 @@ class Finding(NamedTuple):
     wrong : the wrong tensors      trials : those that show the mistake
     seen : (diagnosis, sentence) of what is seen at once, or None
     why : sentences on the likely reason
+    edit : the Edit that gives the student's numbers, or None
     """
 
     stage: str
@@ -40,11 +24,11 @@ class Finding(NamedTuple):
     trials: list
     seen: tuple | None
     why: str
-    explanation: Explanation | None
+    edit: Edit | None
 
 
 def explain(formula, stage, trials, wrong, code):
-    """Return an Explanation of the `wrong` tensors, or None.
+    """Return (edit, sentences) that explain the `wrong` tensors, or (None, "").
 
     The first edit of the formula that explains all wrong tensors is named, or else the first one
     that explains the most. An edit is passed over if what it speaks of is not seen in the student's
@@ -62,50 +46,39 @@ def explain(formula, stage, trials, wrong, code):
             if len(explained) == len(wrong):
                 break
     if best is None:
-        return None
+        return None, ""
     if not best.known:
         best = needed(best, stage, trials, explained)
-    why, left = best.why, set(wrong) - explained
+    why, left = best.why, sorted({*wrong} - explained)
     if left:
         why += say(" There is more: {names} is wrong in another way, too.",
-                   names=listed([say_name(tensor) for tensor in sorted(left)]))
-    return Explanation(best, why, left)
-
-
-def of_a_shape(stop, formula, stage, trials, tensors, code):
-    """Return a Finding with what explains arrays of wrong shapes, or raise the Stop."""
-    wrong = [] if stop.got is None else [
-        tensor for tensor in tensors if any(is_wrong(trial, [tensor]) for trial in trials)]
-    explanation = explain(formula, stage, trials, wrong, code) if wrong else None
-    if explanation is None:
-        raise stop
-    return Finding(stage, wrong, telling(trials, wrong), None, "", explanation)
+                   names=listed([say_name(tensor) for tensor in left]))
+    return best, why
 
 
 def needed(edit, stage, trials, wrong):
-    """Return an Edit without the parts that are not needed to explain the wrong tensors."""
-    for part in edit.parts:
-        less = edit.without(part)
+    """Return an Edit without the pieces that are not needed to explain the wrong tensors."""
+    for parts in edit.by_piece.values():
+        less = edit.without(parts)
         if less.parts and explains(less, stage, trials, wrong) == {*wrong}:
             edit = less
     return edit
 
 
-def reason(plain, explanation):
+def reason(seen, edit, why):
     """Return (diagnosis, sentences), first what is seen at once; None if there is neither.
 
-    plain : (diagnosis, sentence) of what is seen at once, or None
+    seen : (diagnosis, sentence) of what is seen at once, or None
+    edit, why : what explains the numbers, or None
     """
-    if not explanation:
-        return plain
-    if not plain:
-        return explanation.key, explanation.why
-    why, sure = explanation.why, explanation.known or explanation.key == "line left out"
-    zeros = plain[0] == "zero" and (explanation.key == "replaced by zeros" or not sure)
-    if zeros or plain[0] in ("nan", "inf"):                            # many edits give the same
-        why = say(explanation.edit.known)
-    named = explanation.known or plain[0] == "factor"                  # which factor, says the key
-    return explanation.key if named else plain[0], f"{plain[1]} {why}".strip()
+    if not (seen and edit):
+        return seen or (edit and (edit.key, why))
+    sure = edit.known or edit.key == "line left out"
+    zeros = seen[0] == "zero" and (edit.key == "replaced by zeros" or not sure)
+    if zeros or seen[0] in ("nan", "inf"):                             # many edits give the same
+        why = say(edit.known)
+    named = edit.known or seen[0] == "factor"                          # which factor, says the key
+    return edit.key if named else seen[0], f"{seen[1]} {why}".strip()
 
 
 def telling(trials, tensors):
@@ -122,7 +95,7 @@ def telling(trials, tensors):
 
 
 def is_wrong(trial, tensors):
-    return not all(same(*observed(trial, t)) for t in tensors if has(trial, t))
+    return not all(same(*observed(trial, t)) for t in tensors if t in trial.expected)
 
 
 def explains(edit, stage, trials, wrong, least=1):
@@ -133,12 +106,11 @@ def explains(edit, stage, trials, wrong, least=1):
     """
     left, differs = {*wrong}, set()
     for trial in trials:
-        if (predicted := predict(edit, stage, trial)) is None:
-            return set()
+        predicted = predict(edit, stage, trial) or {}
         for tensor in sorted(predicted, key=lambda tensor: tensor not in left):
             if len(left) < least or not is_numbers(predicted[tensor]):
                 return set()
-            if not has(trial, tensor):
+            if tensor not in trial.expected:                           # a bias may be missing
                 continue
             (got, want), value = observed(trial, tensor), predicted[tensor]
             if not same(*finite_alike(got, value, want)):
@@ -147,6 +119,8 @@ def explains(edit, stage, trials, wrong, least=1):
                     return set()
             elif tensor in left and not same(value, want) and (np.size(got) or edit.known):
                 differs.add(tensor)
+        if not predicted:
+            return set()
     return differs & left
 
 
@@ -164,7 +138,7 @@ def predict(formula, stage, trial):
     """Return {tensor: value} of a formula in one trial, or None if the formula raises an error."""
     try:
         if stage == "function":
-            return trial.run(formula)
+            return trial.right(formula)
         case, options, layer = trial.case, copied(trial.case.options), trial.ours
         if stage == "forward":
             return {"output": np.asarray(formula(layer, *case.inputs, **options))}
@@ -178,18 +152,11 @@ def predict(formula, stage, trial):
     return values | {f"{name}.grad": p.grad for name, p in trial.our_parameters.items()}
 
 
-def has(trial, tensor):
-    """Tell whether a trial has a tensor: a bias may be missing."""
-    return tensor == "output" or tensor in trial.expected
-
-
 def compared(trials, tensor):
     """Return (case, student's value, right value) of a tensor for each trial that has it."""
-    return [(t.case, *observed(t, tensor)) for t in trials if has(t, tensor)]
+    return [(t.case, *observed(t, tensor)) for t in trials if tensor in t.expected]
 
 
 def observed(trial, tensor):
     """Return the student's value of a tensor, and the right one."""
-    if tensor == "output":
-        return np.asarray(trial.got), np.asarray(trial.want)
-    return np.asarray(trial.results[tensor]), np.asarray(trial.expected[tensor])
+    return np.asarray(trial.results[tensor]), trial.expected[tensor]

@@ -1,17 +1,24 @@
-"""What a statement that fails shows itself, read from its syntax tree and from its values."""
+"""Read what a statement of the student that fails shows itself: its values and its syntax tree."""
 
 import ast
+import functools
 import inspect
-from typing import NamedTuple
+import linecache
+import textwrap
+import traceback
 
 import numpy as np
 
+import aiayn_course
+import aiayn_np
 from aiayn_np.module import Module, Parameter
 
-from ..language import say
-from .operands import is_pure, statement_at, tree_of, value_of
-from .report import listed
+from ..language import listed, say
+from .operands import is_pure, parts, shown, statement_at, tree_of, value_of
+from .stop import describe
 
+FOLDERS = tuple(package.__path__[0] for package in (aiayn_np, aiayn_course, np))
+NOT_STUDENTS = *FOLDERS, "<__array_function__", "<frozen"
 KEYWORDS = {"dim": "axis", "keepdim": "keepdims"}
 METHODS = {  # names of PyTorch, and what NumPy has
     "view": "reshape", "permute": "transpose", "unsqueeze": "x[..., None]", "size": "shape",
@@ -22,15 +29,114 @@ METHODS = {  # names of PyTorch, and what NumPy has
 REDUCTIONS = {"sum", "mean", "max", "min", "std", "var", "prod"}
 
 
-def shown_by(frame, line, error):
-    """Return (diagnosis, sentence, question) of what a failing line shows, or None."""
-    statement = statement_at(frame.f_code.co_filename, line)
-    tests = {AttributeError: (name_of_pytorch,), TypeError: (name_of_pytorch, by_position),
-             ValueError: (name_of_pytorch,), IndexError: (another_axis,)}
-    for test in tests.get(type(error), ()) if statement else ():
-        if found := test(statement, frame):
-            return found
-    return None
+class Failure:
+    """An error of the student's code, and the statement in which it came.
+
+    found : [(code, value)] of what stands around the operation that failed
+    """
+
+    def __init__(self, error, what):
+        self.error, self.what, self.text = error, what, describe(error).rstrip(".")
+        self.frames = student_frames(error)
+        self.frame, self.number = self.frames[-1] if self.frames else (None, 0)
+        last, _ = [*traceback.walk_tb(error.__traceback__)][-1]
+        self.found = parts(self.frame, self.number, last) if self.frames else []
+        self.statement = self.frame and statement_at(self.frame.f_code.co_filename, self.number)
+
+    @property
+    def code(self):
+        return code_of(self.frames[-1]) if self.frames else ""
+
+    @property
+    def in_part(self):
+        """Tell whether code stops in the student's own backward of a part of the layer."""
+        return len(self.frames) > 1 and self.frame.f_code.co_name == "backward"
+
+    @functools.cached_property
+    def shown(self):
+        """Return (diagnosis, sentence, question) of what the line shows, or None."""
+        tests = {AttributeError: (name_of_pytorch,), TypeError: (name_of_pytorch, in_the_call),
+                 ValueError: (name_of_pytorch,), IndexError: (another_axis,)}
+        return next((said for test in tests.get(type(self.error), ()) if self.statement
+                     and (said := test(self.statement, self.frame))), None)
+
+    @property
+    def calls(self):
+        """Return the calls in the student's function that holds the line."""
+        return [node for function in ast.walk(tree_of(self.frame.f_code.co_filename))
+                if isinstance(function, ast.FunctionDef)
+                and function.lineno <= self.number <= (function.end_lineno or 0)
+                for node in ast.walk(function) if isinstance(node, ast.Call)] if self.frame else []
+
+    def has_call(self, name):
+        """Tell whether the function calls another one of a name."""
+        return any(ast.unparse(node.func).endswith(name) for node in self.calls)
+
+    @property
+    def loses_an_axis(self):
+        """Tell whether a sum, a mean or a maximum without keepdims stands in the function."""
+        return any(ast.unparse(node.func).rpartition(".")[2] in REDUCTIONS
+                   and not any(k.arg == "keepdims" for k in node.keywords) for node in self.calls)
+
+    @property
+    def product(self):
+        """Return the place of a matrix product that fails in what the line makes, or None.
+
+        The place is the name that the line gives the product, or in a `return` of several things
+        the number of the product among them.
+        """
+        value = getattr(self.statement, "value", None)
+        values = value.elts if isinstance(value, ast.Tuple) else [value]
+        places = [i for i, node in enumerate(values)
+                  if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult)
+                  and [*map(ast.unparse, (node.left, node.right))] == [c for c, _ in self.found]]
+        if not places or not isinstance(value, ast.Tuple):
+            return self.target if places else None
+        return places[0] if isinstance(self.statement, ast.Return) else None
+
+    @property
+    def target(self):
+        """Return the name that the line gives what it computes, or ""."""
+        statement = self.statement
+        targets = getattr(statement, "targets", [getattr(statement, "target", None)])
+        return ast.unparse(targets[0]).removeprefix("self.") if targets[0] else ""
+
+    @property
+    def scope(self):
+        """Return {code: array} of all that a line could use: variables, caches and parameters."""
+        found = {}
+        for name, value in (self.frame.f_locals if self.frame else {}).items():
+            if isinstance(value, np.ndarray):
+                found[name] = value
+            for key, x in vars(value).items() if hasattr(value, "__dict__") else ():
+                if isinstance(x, Parameter):
+                    found[f"{name}.{key}.value"] = x.value
+                elif isinstance(x, np.ndarray) and not isinstance(value, Module):
+                    found[f"{name}.{key}"] = x
+        return found
+
+
+def student_frames(error):
+    """Return [(frame, line)] of an error in the student's own code, the innermost last."""
+    return [(frame, line) for frame, line in traceback.walk_tb(error.__traceback__)
+            if not frame.f_code.co_filename.startswith(NOT_STUDENTS)]
+
+
+def line_of(error, most=200):
+    """Return the student's line that raised an error, as " in line 7, `y = x @ W`,"."""
+    frames = student_frames(error)
+    if not frames:
+        return ""
+    number, code = frames[-1][1], code_of(frames[-1], most)
+    return say(" in line {number}, `{code}`," if code else " in line {number}", number=number,
+               code=code)
+
+
+def code_of(place, most=60):
+    """Return the line of code at a (frame, line), shortened to `most` columns."""
+    frame, number = place
+    return textwrap.shorten(linecache.getline(frame.f_code.co_filename, number), most,
+                            placeholder=" …")
 
 
 def name_of_pytorch(statement, frame):
@@ -53,106 +159,74 @@ def name_of_pytorch(statement, frame):
     return None
 
 
-def by_position(statement, frame):
-    """Name the arguments that a call must be given by name."""
+def in_the_call(statement, frame):
+    """Name the arguments that a call must be given by name, and those that it does not take."""
     for node in ast.walk(statement):
-        if not isinstance(node, ast.Call) or not is_pure(node.func, frame):
-            continue
-        function = value_of(node.func, frame)
+        function = isinstance(node, ast.Call) and is_pure(node.func, frame) and value_of(
+            node.func, frame)
         if not inspect.isroutine(function) or any(isinstance(a, ast.Starred) for a in node.args):
             continue
         try:
-            some = inspect.signature(function).parameters.values()
+            some = inspect.signature(function).parameters
         except ValueError:                                             # a function in C
             continue
-        named = [p.name for p in some if p.kind == p.KEYWORD_ONLY]
-        if named and len(node.args) > sum(p.kind == p.POSITIONAL_OR_KEYWORD for p in some):
+        called, kinds = f"`{ast.unparse(node.func)}`", [p.kind for p in some.values()]
+        named = [name for name, p in some.items() if p.kind == p.KEYWORD_ONLY]
+        if named and len(node.args) > kinds.count(inspect.Parameter.POSITIONAL_OR_KEYWORD):
             return ("signature", say("{function} takes {names} by name alone: {example}.",
-                                     function=f"`{ast.unparse(node.func)}`",
-                                     names=listed([f"`{name}`" for name in named]),
-                                     example=f"`{named[0]}={named[0]}`"),
+                                     function=called, example=f"`{named[0]}={named[0]}`",
+                                     names=listed([f"`{name}`" for name in named])),
                     say("Which arguments of this call must be given by name?"))
+        others = [k.arg for k in node.keywords if k.arg and k.arg not in some]
+        if others and inspect.Parameter.VAR_KEYWORD not in kinds:
+            return ("signature", say("{function} takes no {name}. It takes {names}.",
+                                     function=called, name=f"`{others[0]}`",
+                                     names=listed([f"`{name}`" for name in some])),
+                    say("What does this function take, and what is it given?"))
     return None
 
 
 def another_axis(statement, frame):
     """Name the axis that an array of indices goes along, and the axes that are long enough."""
     for node in ast.walk(statement):
-        if not isinstance(node, ast.Subscript):
-            continue
-        indices = getattr(node.slice, "elts", [node.slice])
-        array, values = value_of(node.value, frame), [value_of(i, frame) for i in indices]
-        for axis, (code, ids) in enumerate(zip(indices, values)):
-            if isinstance(array, np.ndarray) and isinstance(ids, np.ndarray) and (
-                    ids.dtype.kind == "i" and ids.size and axis < array.ndim):
-                largest, size = int(ids.max()), array.shape[axis]
-                fits = [str(n) for n, length in enumerate(array.shape) if largest < length]
-                if largest >= size and fits and not ast.unparse(node.value).endswith("T"):
-                    return ("index", say(
-                        "The numbers in {ids} go up to {largest}. They pick along axis {axis} of"
-                        " {array}, which has length {size}. Long enough is axis {others}.",
-                        ids=f"`{ast.unparse(code)}`", largest=largest, axis=axis, size=size,
-                        array=f"`{ast.unparse(node.value)}`", others=listed(fits)),
-                        say("Along which axis must the numbers pick?"))
+        for code, ids, axis, picked in picks(node, frame):
+            array = value_of(picked, frame)
+            if not (isinstance(array, np.ndarray) and isinstance(ids, np.ndarray) and ids.size
+                    and ids.dtype.kind == "i" and axis < array.ndim):
+                continue
+            largest, size = int(ids.max()), array.shape[axis]
+            fits = [str(n) for n, length in enumerate(array.shape) if largest < length]
+            if largest >= size and fits and not ast.unparse(picked).endswith("T"):
+                return ("index", say(
+                    "The numbers in {ids} go up to {largest}. They pick along axis {axis} of"
+                    " {array}, which has length {size}. Long enough is axis {others}.",
+                    ids=f"`{ast.unparse(code)}`", largest=largest, axis=axis, size=size,
+                    array=f"`{ast.unparse(picked)}`", others=listed(fits)),
+                    say("Along which axis must the numbers pick?"))
     return None
 
 
-def target_of(frame, line, found):
-    """Return (name, is_all): what a line calls its result, and whether that is a matrix product.
-
-    found : [(code, value)] of the two factors. In a `return` of several things the name is the
-        place of the product among them.
-    """
-    statement = statement_at(frame.f_code.co_filename, line)
-    value = getattr(statement, "value", None)
-
-    def is_product(node):
-        return isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult) and [
-            ast.unparse(node.left), ast.unparse(node.right)] == [code for code, _ in found]
-    if isinstance(statement, ast.Return) and isinstance(value, ast.Tuple):
-        places = [i for i, part in enumerate(value.elts) if is_product(part)]
-        return (places[0], True) if places else ("", False)
-    targets = getattr(statement, "targets", [getattr(statement, "target", None)])
-    name = ast.unparse(targets[0]).removeprefix("self.") if targets[0] else ""
-    return name, is_product(value)
+def picks(node, frame):
+    """Yield (code of indices, their value, axis, code of the array) of an index or np.take."""
+    if isinstance(node, ast.Subscript):
+        for axis, code in enumerate(getattr(node.slice, "elts", [node.slice])):
+            yield code, value_of(code, frame), axis, node.value
+    if isinstance(node, ast.Call) and ast.unparse(node.func) == "np.take" and len(node.args) == 2:
+        axis = next((value_of(k.value, frame) for k in node.keywords if k.arg == "axis"), None)
+        if type(axis) is int:
+            yield node.args[1], value_of(node.args[1], frame), axis, node.args[0]
 
 
-class Seen(NamedTuple):
-    """What the student's function around a line has.
-
-    calls : names of the functions and methods that it calls
-    loses_an_axis : whether one of them is a sum, a mean or a maximum without keepdims
-    """
-
-    calls: set
-    loses_an_axis: bool
-
-
-NOTHING = Seen(set(), False)
-
-
-def seen_around(frame, line):
-    """Return what is Seen in the student's function that holds a line."""
-    calls = [node for function in ast.walk(tree_of(frame.f_code.co_filename))
-             if isinstance(function, ast.FunctionDef)
-             and function.lineno <= line <= (function.end_lineno or 0)
-             for node in ast.walk(function) if isinstance(node, ast.Call)]
-    names = [ast.unparse(node.func).rpartition(".")[2] for node in calls]
-    loses = any(name in REDUCTIONS and not any(k.arg == "keepdims" for k in node.keywords)
-                for name, node in zip(names, calls))
-    return Seen(set(names), loses)
-
-
-def scope_of(frame):
-    """Return {code: array} of all that a line could use: variables, caches and parameters."""
-    found = {}
-    for name, value in frame.f_locals.items():
-        if isinstance(value, np.ndarray):
-            found[name] = value
-        elif not name.startswith("__") and hasattr(value, "__dict__"):
-            for key, x in vars(value).items():
-                if isinstance(x, Parameter):
-                    found[f"{name}.{key}.value"] = x.value
-                elif isinstance(x, np.ndarray) and not isinstance(value, Module):
-                    found[f"{name}.{key}"] = x
-    return found
+def where_of(failure, case):
+    """Return a sentence on the student's line that stops, and on the line that calls it."""
+    of_shapes = len(failure.found) > 1 and shown(failure.found) and any(word in failure.text for (
+        word) in ("matmul", "broadcast", "aligned", "boolean index", "too many indices"))
+    error = type(failure.error).__name__ if of_shapes else failure.text.partition(". ")[0]
+    where = say("{what} stops{line} with {error} ({case})." if case else
+                "{what} stops{line} with {error}.", what=failure.what, error=error.rstrip("."),
+                line=line_of(failure.error, 60), case=say(case))
+    frames = failure.frames
+    if len(frames) > 1 and frames[-2][1] != frames[-1][1]:             # no generator of the line
+        where += say(" Line {number} calls it: `{code}`.", number=frames[-2][1],
+                     code=code_of(frames[-2]))
+    return where

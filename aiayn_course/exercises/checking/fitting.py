@@ -7,11 +7,10 @@ import numpy as np
 from ..language import say
 from .comparing import same
 from .explaining import predict
-from .tracing import Kept, values_of
+from .tracing import Kept, of_the_formula
 
 MEET = "In a @ b the last axis of a meets the last but one of b."
 TRANSPOSED, REVERSED, ANOTHER = range(3)  # kinds of proposals
-FITTED = re.compile("matmul|not aligned")
 
 
 def refitted(stop, checking):
@@ -20,11 +19,14 @@ def refitted(stop, checking):
     Only what makes a value of the right formula is said, and only if nothing else makes one. The
     value that the formula calls as the line calls the product comes first.
     """
-    arrays = [(code, x) for code, x in stop.parts if isinstance(x, np.ndarray) and x.ndim]
-    if len(arrays) != 2 or not FITTED.search(stop.message):
+    failure = stop.failure
+    arrays = [(code, x) for code, x in failure.found if isinstance(x, np.ndarray) and x.ndim] if (
+        failure) else []
+    if len(arrays) != 2 or checking.stage == "function" or not re.search(
+            "matmul|not aligned", failure.text):
         return ""
-    for right in values_on_the_way(checking, *stop.target):
-        ways = [(kind, said) for kind, said, a, b in proposals(arrays, stop.scope)
+    for right in values_on_the_way(checking, failure.product):
+        ways = [(kind, said) for kind, said, a, b in proposals(arrays, failure.scope)
                 if any(same(product(a, b), value) for value in right)]
         if ways:
             return ways[0][1] if len({kind for kind, _ in ways}) == 1 else ""
@@ -46,15 +48,9 @@ def proposals(arrays, scope):
                                 " last two alone.", code=f"`{code}`"), a, b
     for name, z in scope.items():
         for code, a, b, old in (one, z, y, x), (other, x, z, y):
-            if any(np.array_equal(z, same_one) for same_one in (old, old.T, turned(old))):
-                continue
-            yield ANOTHER, say("Here {name} belongs, where {code} stands.", name=f"`{name}`",
-                               code=f"`{code}`"), a, b
-
-
-def turned(array):
-    """Return an array with its last two axes exchanged, if it has two."""
-    return array.mT if array.ndim > 1 else array
+            if not any(np.array_equal(z, some) for some in (old, old.T, np.atleast_2d(old).mT)):
+                yield ANOTHER, say("Here {name} belongs, where {code} stands.", name=f"`{name}`",
+                                   code=f"`{code}`"), a, b
 
 
 def product(a, b):
@@ -65,20 +61,18 @@ def product(a, b):
         return np.nan
 
 
-def values_on_the_way(checking, target, is_all):
+def values_on_the_way(checking, target):
     """Return the arrays of the right formula called `target`, and all that it computes.
 
     They are those of the trial that stopped. A backward computes no output.
     """
-    if checking.stage == "function":
-        return []
-    formula, trial = checking.subject.formulas[checking.stage], checking.trial
-    found = values_of(lambda: predict(formula, checking.stage, trial), "<edit>".__eq__)
-    predict(kept := Kept(formula), checking.stage, trial)
+    formula, stage, trial = checking.formula, checking.stage, checking.trial
+    found = of_the_formula(formula, stage, trial)
+    predict(kept := Kept(formula), stage, trial)
     if isinstance(target, int):
         target = f"grad_{dict(enumerate(trial.moving)).get(target)}"
-    named = [x for (*_, name), some in found.items() if name == target for x in some]
+    named = [x for (name, _), some in found.items() if name == target for x in some]
     named += [x for name, x in trial.expected.items() if name == target]
     every = [x for some in (*found.values(), *kept.values.values(), trial.expected.values())
-             for x in some if checking.stage == "forward" or not same(x, trial.want)]
-    return (named, every) if is_all else ([], every)
+             for x in some if stage == "forward" or not same(x, trial.expected["output"])]
+    return (every,) if target is None else (named, every)

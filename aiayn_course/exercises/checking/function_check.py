@@ -5,11 +5,11 @@ import dataclasses
 import numpy as np
 
 from ..language import say, say_name
-from .calling import Stop, call, copied, must_be_unchanged
-from .comparing import guess, is_numbers, look, row_of, same
-from .explaining import Finding, compared, explain, of_a_shape, reason, telling
+from .calling import call, copied, must_be_unchanged
+from .checks import Check
+from .comparing import is_numbers, same
 from .operands import Code
-from .report import Row
+from .stop import Stop
 from .trial import NOTHING, check_shape
 
 TYPED = ("A comparison such as x == y gives True and False, which become numbers by * or +."
@@ -17,61 +17,43 @@ TYPED = ("A comparison such as x == y gives True and False, which become numbers
          " takes the type of what it is filled with.")
 SHARED = ("`{name}` stands in the class, so all its objects share it. What belongs to one object is"
           " made in __init__.")
+KINDS = {"b": "True and False", "i": "integers", "f": "real numbers"}
 
 
-class FunctionCheck:
+class FunctionCheck(Check):
     """The check of a student's function on every case, which compares results name by name."""
 
     def __init__(self, subject, student, seed):
-        self.subject, self.student = subject, student
-        self.rng = np.random.default_rng(seed)
-        self.cases = sorted(subject.cases(self.rng), key=lambda case: case.special)
-        self.formula = subject.formulas["function"]
+        super().__init__(subject, student, subject.cases(np.random.default_rng(seed)))
         self.trials = [Tried(self, case) for case in self.cases]
-        self.rows = {name: Row(name) for trial in self.trials for name in trial.expected}
-        self.stage, self.finding, self.trial = "function", None, None
+        self.rows = self.rows_of_all()
 
-    def run(self):
-        """Raise a Stop that names the first fault, if any."""
-        ordinary = sum(not case.special for case in self.cases)
-        for i, trial in enumerate(self.trials, 1):
-            self.trial = trial                                         # the one that runs
-            try:
-                trial.compute("function")
-            except Stop as stop:
-                stop.advise(trial.case)
-                raise
-            if i >= ordinary:                                          # special ones one by one
-                self.look_at(self.trials[:i])
+    def tensors(self):
+        return list(self.rows)
 
-    def look_at(self, trials):
-        """Compare the results so far, and try to explain one of a wrong shape."""
-        try:
-            self.must_fit(trials)
-        except Stop as stop:
-            self.must_repeat(trials[0])
-            self.finding = of_a_shape(stop, self.formula, "function", trials, self.rows,
-                                      Code(self.student))
-            raise stop.explained(self.finding) from stop
-        self.compare(trials)
+    def code(self):
+        return Code(self.student)
 
-    def compare(self, trials):
-        """Compare the results of trials name by name."""
-        pairs = {name: compared(trials, name) for name in self.rows}
-        self.rows = {name: row_of(name, pairs[name]) for name in self.rows}
-        if wrong := [name for name in self.rows if not self.rows[name].ok]:
-            self.must_repeat(trials[0])
-            explanation = explain(self.formula, "function", trials, wrong, Code(self.student))
-            seen = pairs[wrong[0]]
-            plain = look(seen)
-            key, why = reason(plain, explanation) or guess(seen, seen)
-            self.finding = Finding("function", wrong, telling(trials, wrong), plain, why,
-                                   explanation)
-            raise Stop(key, why)
+    def compute(self, trial):
+        trial.results = trial.student()
+        for name, want in trial.expected.items():
+            self.must_be_comparable(name, trial.results[name], want, trial.case)
 
-    def must_repeat(self, trial):
+    def fill(self, trials):
+        """Give all trials results, and raise a Stop if they are not fixed; tell that they have."""
+        for trial in trials:
+            trial.results = trial.results or trial.student()
+        self.suspect(trials, self.tensors())
+        return True
+
+    def seen(self, seen, trials):
+        return seen
+
+    def suspect(self, trials, wrong):
         """Raise a Stop if wrong results are drawn, or if a second run of a case gives others."""
-        got, again = trial.results, self.student_on(trial.case)
+        if not wrong:
+            return
+        got, again = trials[0].results, trials[0].student()
         if draws(getattr(self.student, "__code__", None)):
             raise Stop("random", say(
                 "Your code draws random numbers. Nothing is random here: a decoder takes the"
@@ -84,53 +66,37 @@ class FunctionCheck:
                 "The first case gives another result when it runs again: something is kept from one"
                 " call or object to the next. Each must begin anew."))
 
-    def must_fit(self, trials):
-        """Raise a Stop for the first result of a wrong shape or kind of number."""
-        for trial in trials:
-            for name, want in trial.expected.items():
-                self.must_be_comparable(name, trial.results[name], want, trial.case)
-
-    def student_on(self, case):
-        """Return the student's {name: array}; raise a Stop for an error or a changed input."""
-        inputs = copied(case.inputs)
-        results = call(self.subject.name, self.subject.run, self.student,
-                       dataclasses.replace(case, inputs=inputs))
-        code = getattr(self.student, "__code__", None)
-        names = [name for name in code.co_varnames if name != "model"] if code else [
-            say("argument {number}", number=i + 1) for i in range(len(inputs))]
-        must_be_unchanged(self.subject.name, names, case.inputs, inputs)
-        return results
-
     def must_be_comparable(self, name, got, want, case):
         """Raise a Stop unless `got` and `want` have one shape and one kind of number."""
         objects = isinstance(got, np.ndarray) and got.dtype.kind == "O"
         if got is None or (objects and None in got.ravel().tolist()):
-            where = say("{subject} returns nothing.", subject=self.subject.name)
-            raise Stop("nothing returned", where, name, where=where, cause=say(NOTHING))
-        self.must_be_as_long(name, got, want, case)
+            raise Stop("nothing returned", say("{subject} returns nothing.",
+                                               subject=self.subject.name), say(NOTHING),
+                       tensor=name)
+        must_be_as_long(name, got, want, case)
         check_shape(self.subject.name, name, got, want, case)
-        kinds = {"b": "True and False", "i": "integers", "f": "real numbers"}
         if want.size and np.asarray(got).dtype.kind != want.dtype.kind:
-            where = say("{name} must hold {kind}, and is of type {dtype}.", name=say_name(name),
-                        kind=say(kinds[want.dtype.kind]), dtype=np.asarray(got).dtype)
-            raise Stop("dtype", where, name, where=where, cause=say(TYPED))
+            raise Stop("dtype", say("{name} must hold {kind}, and is of type {dtype}.",
+                                    name=say_name(name), kind=say(KINDS[want.dtype.kind]),
+                                    dtype=np.asarray(got).dtype), say(TYPED), tensor=name)
 
-    def must_be_as_long(self, name, got, want, case):
-        """Raise a Stop if rows of ids begin as they must, and end too early or too late."""
-        if not is_numbers(got) or want.dtype.kind != "i" or np.ndim(got) != 2 or want.ndim != 2 or (
-                len(got) != len(want) or got.shape == want.shape):
-            return
-        columns, right = got.shape[1], want.shape[1]
-        both = min(columns, right)
-        if np.array_equal(got[:, :both], want[:, :both]):
-            where = say("Your output has {columns} columns, and must have {right} ({case}).",
-                        columns=columns, right=right, case=say(case.what))
-            cause = say("What is there is right: the loop ends too early, or what is returned is"
-                        " cut off." if columns < right else
-                        "It begins right, and then more comes: the loop ends too late.")
-            raise Stop("too short" if columns < right else "too long", f"{where} {cause}", name,
-                       where=where, cause=cause, got=got, question=say(
-                           "After which token, or how many, must the loop end?"))
+
+def must_be_as_long(name, got, want, case):
+    """Raise a Stop if rows of ids begin as they must, and end too early or too late."""
+    if not is_numbers(got) or want.dtype.kind != "i" or np.ndim(got) != 2 or want.ndim != 2 or (
+            len(got) != len(want) or got.shape == want.shape):
+        return
+    columns, right = got.shape[1], want.shape[1]
+    both = min(columns, right)
+    if np.array_equal(got[:, :both], want[:, :both]):
+        where = say("Your output has {columns} columns, and must have {right} ({case}).",
+                    columns=columns, right=right, case=say(case.what))
+        cause = say("What is there is right: the loop ends too early, or what is returned is"
+                    " cut off." if columns < right else
+                    "It begins right, and then more comes: the loop ends too late.")
+        raise Stop("too short" if columns < right else "too long", where, cause, tensor=name,
+                   got=got, question=say("Which token is the last one of a row, in what the loop"
+                                         " makes and in what you return?"))
 
 
 def draws(code):
@@ -147,13 +113,26 @@ class Tried:
     """
 
     def __init__(self, checking, case):
-        self.checking, self.case, self.results = checking, case, None
-        self.expected = self.run(checking.formula.function)
+        self.checking, self.subject, self.case = checking, checking.subject, case
+        self.results: dict = {}
+        self.expected = {name: np.asarray(x) for name, x in self.right(
+            checking.formula.function).items()}
 
-    def compute(self, stage):
-        """Keep what the student's function computes; there is one stage."""
-        self.results = self.checking.student_on(self.case)
+    def runner(self, stage):
+        """Return a function that runs the student's code."""
+        return self.student
 
-    def run(self, function):
+    def student(self):
+        """Return the student's {name: array}; raise a Stop for an error or a changed input."""
+        student, inputs = self.checking.student, copied(self.case.inputs)
+        results = call(self.subject.name, self.subject.run, student,
+                       dataclasses.replace(self.case, inputs=inputs))
+        code = getattr(student, "__code__", None)
+        names = [name for name in code.co_varnames if name != "model"] if code else [
+            say("argument {number}", number=i + 1) for i in range(len(inputs))]
+        must_be_unchanged(self.subject.name, names, self.case.inputs, inputs)
+        return results
+
+    def right(self, function):
         """Return the results of a function in this case."""
-        return self.checking.subject.run(function, self.case)
+        return self.subject.run(function, self.case)

@@ -55,6 +55,8 @@ class Kind(NamedTuple):
         missing, or too much
     finders : functions of a Place and of Names, which give (code, piece, what fills the key)
     is_device : whether the wrong code only makes the numbers of the mistake, and nobody writes it
+    is_missing : whether the sentence says that something is missing, which must be seen
+    is_instead : whether what the wrong code calls must stand there more often than in the formula
     speaks : whether the sentence speaks of {piece} as of something that the student has
     """
 
@@ -63,6 +65,8 @@ class Kind(NamedTuple):
     sentence: str
     finders: tuple[Callable, ...]
     is_device: bool = False
+    is_missing: bool = False
+    is_instead: bool = False
     speaks: bool = False
 
     def codes(self, place, names):
@@ -111,12 +115,9 @@ def whole(*templates):
     return find
 
 
-def left_out_line(*types):
-    """Return a finder that leaves out a line of one of some types."""
-    def find(place, names):
-        if isinstance(place.node, types):
-            yield "pass", text(place.node)
-    return find
+def left_out_line(place, names):
+    if isinstance(place.node, (ast.AugAssign, ast.Expr, ast.Break)):
+        yield "pass", text(place.node)
 
 
 def sign_of_one(place, names):
@@ -147,13 +148,14 @@ def written(node, args, options, function=None):
     return f"{function or text(node.func)}({', '.join([*args, *options])})"
 
 
-def left_out(is_root):
-    """Return a finder that leaves out a function: a square root, or another one."""
+def left_out(is_root, is_part=False):
+    """Return a finder that leaves out a function: a square root, a part of self, another one."""
     @of_a_call
     def find(node, name, args, options):
+        of_self = name in ("forward", "backward") or text(node.func).startswith("self.")
         part = text(node.func.value) if name in ("forward", "backward") else name
-        yield from ((arg, part, dict(function=name)) for arg in args
-                    if (name == "sqrt") == is_root and not arg.startswith("*"))
+        yield from ((arg, part, dict(function=name)) for arg in args if not arg.startswith("*")
+                    and (name == "sqrt", of_self) == (is_root, is_part))
     return find
 
 
@@ -192,20 +194,6 @@ def exchanged_arguments(is_condition):
 
 
 @of_a_call
-def twice(node, name, args, options):
-    if args and name != "where":
-        yield written(node, [text(node), *args[1:]], options), name
-
-
-@of_a_call
-def outside_of_the_function(node, name, args, options):
-    inner = node.args[0] if len(args) == 1 and not options else None
-    if isinstance(inner, ast.BinOp) and isinstance(inner.op, (ast.Add, ast.Sub)):
-        first = ast.Call(node.func, [inner.left], [])
-        yield ast.unparse(ast.BinOp(first, inner.op, inner.right)), text(inner.right)
-
-
-@of_a_call
 def outside_of_the_sum(node, name, args, options):
     inner = getattr(node.func, "value", None)
     if isinstance(inner, ast.BinOp) and name in ("sum", "mean"):
@@ -221,11 +209,6 @@ def transposes(template):
             yield (template.format(owner=text(node.value), code=text(place.node)), node.attr,
                    dict(function=node.attr))
     return find
-
-
-def of_mT(place, names):
-    if isinstance(place.node, ast.Attribute) and place.node.attr == "mT":
-        yield f"{text(place.node.value)}.T",
 
 
 @of_a_call
@@ -314,12 +297,9 @@ def another_index(of_a_shape):
     return find
 
 
-def of_an_index(inserts):
-    """Return a finder that leaves an index out: one that inserts axes, or one that picks."""
-    def find(place, names):
-        if isinstance(place.node, ast.Subscript) and ("None" in text(place.node.slice)) == inserts:
-            yield text(place.node.value),
-    return find
+def axes_left_out(place, names):
+    if isinstance(place.node, ast.Subscript) and "None" in text(place.node.slice):
+        yield text(place.node.value),
 
 
 def off_by_one(place, names):
@@ -381,9 +361,8 @@ def mean_instead(place, names):
             yield f"({text(place.node)}) / len({name})", f"1 / len({name})"
 
 
+HAND = "Compute one of these numbers by hand: where do you get something else?"
 TERM = "Which term of the formula is not there?"
-FACTOR = "Which factor of the formula is not there?"
-POWER = "Which power of the formula is not there?"
 CONDITION = "Which condition of the formula is not there?"
 STEP = "Which step of the formula is not there?"
 MORE = "What is there that the formula does not have?"
@@ -392,18 +371,18 @@ DIVIDED = "Does the formula multiply here, or divide?"
 ARRAY = "Which array does the formula have at this place?"
 MOVED = "Follow one number: where does it stand before, and where after?"
 ORDER = "What is computed first, and what must be?"
-PICKED = "Which entries must be picked here?"
+FUNCTION = "Which function does the formula have here?"
 OPPOSITE = "Where must the values be positive, or True, and where are yours?"
 INVERTED = "It is as if {piece} were turned into its opposite"
-LINE = "Which line is not there, or comes too late?"
-LATE = "It is as if {piece} were left out, or came too late"
+STOOD = "It is as if {piece} stood here"
+LEFT_OUT = "It is as if {piece} were left out"
 LIKELY = (
-    Kind("line left out", LINE, LATE, (left_out_line(ast.AugAssign, ast.Expr, ast.Break),), True),
-    Kind("line left out", LINE, LATE, (left_out_line(ast.If),), True),
+    Kind("line left out", "Which line is not there, or comes too late?",
+         "It is as if {piece} were left out, or came too late", (left_out_line,), is_device=True),
     Kind("whole-number division", "What is 5 / 2, and what is 5 // 2?",
          "It is as if `//` divided, to whole numbers", (operator(ast.Div, ("{l} // {r}",)),)),
     Kind("computed and not added", STEP, "It is as if {piece} were computed and not added",
-         (not_added,), True),
+         (not_added,), is_device=True),
     Kind("term left out", TERM, "It is as if the term {piece} were missing",
          (operator(ast.Add, ("{l}", "{r}"), ("{r}", "{l}")),
           operator(ast.Sub, ("{l}", "{r}"), ("-{r}", "{l}")))),
@@ -413,9 +392,10 @@ LIKELY = (
     Kind("condition left out", CONDITION, "It is as if the condition {piece} were not there",
          (operator((ast.BitAnd, ast.BitOr), ("{l}", "{r}"), ("{r}", "{l}")),)),
     Kind("condition ignored", CONDITION, "It is as if the condition {piece} had no effect",
-         (ignored,), True),
-    Kind("{function} left out", STEP, "It is as if {piece} were left out",
-         (left_out(False), transposes("{owner}"))),
+         (ignored,), is_device=True, is_missing=True),
+    Kind("{function} left out", STEP, LEFT_OUT, (left_out(False), transposes("{owner}")),
+         is_missing=True),
+    Kind("{function} left out", STEP, LEFT_OUT, (left_out(False, is_part=True),)),
     Kind("sqrt left out", "What does the formula divide by a root, and how often?",
          "It is as if `sqrt` were left out, or divided by twice", (left_out(True),)),
     Kind("wrong axis", "Which axis does the formula name here, and which one does your code?",
@@ -424,15 +404,14 @@ LIKELY = (
          "It is as if {piece} were not passed on, or had no effect", (not_passed_on,)),
     Kind("results in another order", "In which order are they returned?",
          "It is as if results came in another order", (in_another_order,)),
-    Kind("{other} instead of {function}", "Which function does the formula have here?",
-         "It is as if {piece} stood here", (another_function,)),
-    Kind("power left out", POWER, "It is as if the power {piece} were missing",
-         (operator(ast.Pow, ("{l}", "{r}")),)),
-    Kind("factor left out", FACTOR, "It is as if the factor {piece} were missing",
+    Kind("{other} instead of {function}", FUNCTION, STOOD, (another_function,),
+         is_instead=True),
+    Kind("power left out", "Which power of the formula is not there?",
+         "It is as if the power {piece} were missing", (operator(ast.Pow, ("{l}", "{r}")),)),
+    Kind("factor left out", "Which factor of the formula is not there?",
+         "It is as if the factor {piece} were missing",
          (operator(ast.Mult, ("{l}", "{r}"), ("{r}", "{l}")),
           operator(ast.Div, ("{l}", "{r}"), ("1 / {r}", "{l}")))),
-    Kind("difference turned", SIGN, "It is as if the difference were the other way round",
-         (operator(ast.Sub, ("{r} - {l}",)),)),
     Kind("terms left out", TERM, "It is as if terms were missing", (some_terms,)),
     Kind("product instead of sum", MORE, "It is as if a product stood in place of a sum",
          (operator(ast.Add, ("{l} * {r}",)),)),
@@ -443,20 +422,15 @@ LIKELY = (
     Kind("factor twice", MORE, "It is as if the factor {piece} came in twice",
          (operator(ast.Mult, ("{l} * {r} * {r}", "{r}")),
           operator(ast.Div, ("{l} / {r} / {r}", "{r}"))), speaks=True),
-    Kind("term twice", MORE, "It is as if the term {piece} came in twice",
-         (operator(ast.Add, ("{l} + 2 * {r}", "{r}"), ("2 * {l} + {r}", "{l}")),
-          operator(ast.Sub, ("{l} - 2 * {r}", "{r}"), ("2 * {l} - {r}", "{l}"))), speaks=True),
     Kind("the opposite", OPPOSITE, INVERTED, (exchanged_arguments(True),)),
     Kind("order of the arguments", ARRAY, "It is as if the arguments came in another order",
          (exchanged_arguments(False),)),
     Kind("another size", "Of which axis is the length that must stand here?",
          "It is as if the length of another axis stood here", (another_index(True),)),
-    Kind("another index", PICKED, "It is as if another entry were picked",
-         (another_index(False),)),
+    Kind("another index", "Which entries must be picked here?",
+         "It is as if another entry were picked", (another_index(False),)),
     Kind("reshape for a transpose", MOVED, "A reshape keeps the order of the numbers. It cannot"
          " exchange axes", (transposes("{owner}.reshape({code}.shape)"),)),
-    Kind("all axes reversed", MOVED, "It is as if all axes were reversed, as .T does it, and not"
-         " the last two, as .mT does it", (of_mT,)),
 )
 OTHER_KINDS = (
     Kind("another gradient", "The gradient of whose output must arrive here?",
@@ -468,9 +442,6 @@ OTHER_KINDS = (
          "It is as if {piece} stood in place of another part", (another_part,)),
     Kind("exchanged", ARRAY, "It is as if two things were exchanged", ()),
     Kind("brackets", ORDER, "It is as if brackets stood elsewhere", (brackets,)),
-    Kind("term outside of the function", ORDER,
-         "It is as if {piece} stood outside of the function, and not in it",
-         (outside_of_the_function,)),
     Kind("another comparison", "What must come out where both sides are equal, and where one is"
          " larger?", "It is as if another comparison stood here", (another_comparison,)),
     Kind("{name} is fixed", "Which number here must follow an argument?", "It is as if a fixed"
@@ -481,23 +452,19 @@ OTHER_KINDS = (
          (another_number,)),
     Kind("axes not inserted", "How many axes must the array have, and which of them have length 1?",
          "It is as if no axis were inserted (None in an index puts in one of length 1)",
-         (of_an_index(True),)),
-    Kind("index left out", PICKED, "It is as if nothing were picked", (of_an_index(False),)),
-    Kind("applied twice", MORE, "It is as if {piece} were applied twice", (twice,), speaks=True),
+         (axes_left_out,)),
     Kind("reshape instead", MOVED, "It is as if a reshape stood here", (reshape_instead,)),
     Kind("replaced by zeros", STEP, "It is as if {piece} were 0 everywhere",
-         (named("np.zeros_like({0})"),), True),
+         (named("np.zeros_like({0})"),), is_device=True),
     Kind("replaced by ones", STEP, "It is as if {piece} were 1 everywhere",
-         (named("np.ones_like({0})"),), True),
-    Kind("cut to whole numbers", STEP, "It is as if {piece} were cut to whole numbers",
-         (named("np.trunc({0})"),), True),
+         (named("np.ones_like({0})"),), is_device=True),
     Kind("something added", MORE, "It is as if {piece} were added, too",
          (one_more("({0}) + {1}"),)),
     Kind("factor", MORE, "It is as if there were one factor more, {piece}",
          (one_more("({0}) * {1}"), root_more, mean_instead, whole(
              ("({0}) * 2", "2"), ("({0}) * 0.5", "0.5"),
              ("({0}) * (np.pi / 180)", "np.pi / 180"),
-             ("({0}) * np.log2(np.e)", "np.log2(np.e)"))), True),
+             ("({0}) * np.log2(np.e)", "np.log2(np.e)"))), is_device=True),
     Kind("factor outside of the sum", ORDER, "It is as if {piece} stood outside of the sum",
          (outside_of_the_sum,)),
     Kind("a function too many", MORE, "It is as if {piece} were applied, too",
@@ -506,6 +473,6 @@ OTHER_KINDS = (
     Kind("the opposite", OPPOSITE, INVERTED, (named("~{0}", "-{0}"),)),
     Kind("float32", "Which line makes an array of its own, and of which type?",
          "It is as if numbers were rounded to float32 on the way",
-         (whole(("({0}).astype(np.float32)", "")),), True),
+         (whole(("({0}).astype(np.float32)", "")),), is_device=True),
 )
 KINDS = LIKELY + OTHER_KINDS

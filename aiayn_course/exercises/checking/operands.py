@@ -1,4 +1,4 @@
-"""Say what stands in the part of a student's line that raised an error: names and shapes."""
+"""Read a student's code: values of the parts of a line, and what stands in his files."""
 
 import ast
 import collections
@@ -19,13 +19,12 @@ from ..language import say
 METHODS = {"sum", "mean", "max", "min", "any", "all", "argmax", "argmin", "std", "var", "cumsum",
            "reshape", "swapaxes", "transpose", "ravel", "squeeze", "astype", "copy", "dot", "item"}
 CHANGING = {"put", "place", "copyto", "save", "savez", "load", "putmask", "fill_diagonal"}
-KNOWN = "np.e", "np.pi", "math.e", "math.pi"
-LIMITS = [float(limit) for kind in (np.float16, np.float32, np.float64)
-          for limit in (np.finfo(kind).min, np.finfo(kind).max, np.finfo(kind).eps)]
-NAMED = {"exp": (math.e,), "finfo": LIMITS}  # numbers that a call stands for
 PURE = (ast.Name, ast.Attribute, ast.Subscript, ast.Slice, ast.Constant, ast.Tuple, ast.List,
         ast.UnaryOp, ast.BinOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.operator, ast.unaryop,
         ast.cmpop, ast.boolop, ast.expr_context, ast.keyword, ast.Starred)
+NUMBERS = (ast.Constant, ast.Attribute, ast.UnaryOp, ast.BinOp, ast.Call)  # what may be a number
+GIVING = "np.finfo", "float", "np.exp", "math.exp", "np.sqrt", "math.sqrt"  # calls that make one
+FAILED = object()
 
 
 def parts(frame, line, last):
@@ -35,18 +34,10 @@ def parts(frame, line, last):
     last : the frame that raised the error, which may be one of a function that the line calls
     """
     statement = statement_at(frame.f_code.co_filename, line)
-    if statement is None:
-        return []
-    for node in after_its_parts(statement):
-        if isinstance(node, ast.expr) and not isinstance(node, (ast.Starred, ast.Slice)) and (
-                not isinstance(getattr(node, "ctx", None), ast.Store)):
-            if not is_pure(node, frame):
-                if isinstance(node, ast.Call) and may_fail(node.func, frame, last):
-                    return values(node.args, frame)
-                if isinstance(node, ast.BinOp) and last is frame:
-                    return values(children(node), frame)
-            elif value_of(node, frame) is FAILED:
-                return values(children(node), frame)
+    for node in after_its_parts(statement or ast.Pass()):
+        if isinstance(node, ast.expr) and fails(node, frame, last):
+            return values(node.args if isinstance(node, ast.Call) and not is_pure(
+                node, frame) else children(node), frame)
     if isinstance(statement, ast.AugAssign):
         return values([statement.target, statement.value], frame)
     if isinstance(statement, ast.Assign):
@@ -58,10 +49,17 @@ def parts(frame, line, last):
     return []
 
 
-def may_fail(function, frame, last):
-    """Tell whether it may be this function that fails: if it is in Python, it has a last frame."""
-    code = getattr(is_pure(function, frame) and value_of(function, frame), "__code__", None)
-    return code is None or (last is not frame and code.co_filename != frame.f_code.co_filename)
+def fails(node, frame, last):
+    """Tell whether an expression fails, or may do so, all of whose parts do not."""
+    if isinstance(node, (ast.Starred, ast.Slice)) or isinstance(
+            getattr(node, "ctx", None), ast.Store):
+        return False
+    if is_pure(node, frame):
+        return value_of(node, frame) is FAILED
+    if isinstance(node, ast.Call):                                     # in Python or not
+        code = getattr(is_pure(node.func, frame) and value_of(node.func, frame), "__code__", None)
+        return code is None or (last is not frame and code.co_filename != frame.f_code.co_filename)
+    return isinstance(node, ast.BinOp) and last is frame
 
 
 def shown(found):
@@ -90,9 +88,6 @@ def words(value):
     return say("a layer") if isinstance(value, Module) else ""
 
 
-FAILED = object()
-
-
 def value_of(node, frame):
     """Return the value of an expression in a frame, or FAILED if it raises an error."""
     try:
@@ -105,6 +100,7 @@ def value_of(node, frame):
 
 
 def values(nodes, frame):
+    """Return [(code, value)] of those expressions that can be computed again."""
     found = []
     for node in (part for whole in nodes for part in getattr(whole, "elts", [whole])):
         if isinstance(node, ast.expr) and not isinstance(node, (ast.Constant, ast.Starred)):
@@ -161,6 +157,27 @@ def tree_of(filename):
         return ast.Module([], [])
 
 
+def statement_at(filename, line):
+    """Return the syntax tree of the simple statement or header in a line of a file, or None."""
+    found = [node for node in ast.walk(tree_of(filename)) if isinstance(node, ast.stmt)
+             and node.lineno <= line <= (node.end_lineno or node.lineno)]
+    found = [node for node in found if node.lineno == max(n.lineno for n in found)]
+    if len(found) != 1:                                                # several in one line
+        return None
+    (last,) = found
+    for name in ("body", "orelse", "handlers", "finalbody"):
+        if hasattr(last, name):
+            setattr(last, name, [])
+    return last
+
+
+def source_of(filename, line):
+    """Return the statement that begins in a line of a file, in one line."""
+    statement = statement_at(filename, line)
+    last = (statement and statement.end_lineno) or line
+    return " ".join(linecache.getline(filename, n).strip() for n in range(line, last + 1))
+
+
 class Code:
     """What stands in the files of a student's class or function, without some of its methods.
 
@@ -171,14 +188,12 @@ class Code:
 
     def __init__(self, student, without=(), others=()):
         files = {function.__code__.co_filename for function in functions_of(student)}
-        trees = [tree_of(file) for file in files]
-        nodes = [node for tree in trees for node in nodes_of(tree, without)]
+        nodes, own = ([node for file in files for node in nodes_of(tree_of(file), names)]
+                      for names in (without, others))
         self.tokens = tokens_in(nodes)
-        named = [number for name, some in NAMED.items() for number in some if name in self.tokens]
-        found = [0, *numbers_in(nodes), *named]                        # 0 may be a default
+        found = [0, *numbers_in(nodes), *[math.e] * ("exp" in self.tokens)]  # 0 may be a default
+        self.conditions = {ast.unparse(node) for node in own if isinstance(node, ast.Compare)}
         self.numbers = [*dict.fromkeys([*found, *(-n for n in found if abs(n) > 1000)])]
-        self.conditions = {ast.unparse(node) for tree in trees for node in nodes_of(tree, others)
-                           if isinstance(node, ast.Compare)}
 
 
 def functions_of(student):
@@ -203,28 +218,18 @@ def nodes_of(tree, without=()):
 
 
 def numbers_in(nodes):
-    """Return all numbers that are written in syntax trees, such as 1e-9, -1e9 and 10 ** -6."""
+    """Return all numbers that code writes, such as 1e-9, 10 ** -6 and np.finfo(float).min."""
     found = {}
-    for node in nodes:
-        is_sign = isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant)
-        is_power = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow)
-        is_known = isinstance(node, ast.Attribute) and ast.unparse(node) in KNOWN
-        if isinstance(node, ast.Constant) or is_sign or is_power or is_known:
+    for node in (node for node in nodes if isinstance(node, NUMBERS)):
+        inside = [*ast.walk(node)]
+        names = {n.id for n in inside if isinstance(n, ast.Name)}
+        calls = {ast.unparse(n.func) for n in inside if isinstance(n, ast.Call)}
+        if names <= {"np", "math", "float"} and calls <= {*GIVING}:
             with contextlib.suppress(Exception):
                 value = eval(ast.unparse(node), dict(np=np, math=math))
-                if type(value) in (int, float) and abs(value) < 1e308:
+                if isinstance(value, (int, float)) and abs(value) < math.inf:
                     found[value] = True
     return list(found)
-
-
-def numbers_of(code):
-    """Return all numbers that are written in a piece of code."""
-    return numbers_in(ast.walk(ast.parse(code)))
-
-
-def tokens_of(tree):
-    """Count what can be seen in a syntax tree: see `tokens_in`."""
-    return tokens_in(ast.walk(tree))
 
 
 def tokens_in(nodes):
@@ -232,23 +237,10 @@ def tokens_in(nodes):
     found = collections.Counter[str]()
     for node in nodes:
         if isinstance(node, ast.Call):
-            found[ast.unparse(node.func).removesuffix(".forward").rpartition(".")[2]] += 1
+            name = ast.unparse(node.func).removesuffix(".forward").rpartition(".")[2]
+            found["sum" if name == "mean" else name] += 1              # but for a division
         elif isinstance(node, ast.Attribute) and node.attr in ("T", "mT"):
             found[node.attr] += 1
         elif isinstance(node, (ast.FloorDiv, ast.Mod, ast.Compare)):
             found[type(node).__name__] += 1
     return found
-
-
-def statement_at(filename, line):
-    """Return the syntax tree of the simple statement or header in a line of a file, or None."""
-    found = [node for node in ast.walk(tree_of(filename)) if isinstance(node, ast.stmt)
-             and node.lineno <= line <= (node.end_lineno or node.lineno)]
-    found = [node for node in found if node.lineno == max(n.lineno for n in found)]
-    if len(found) != 1:                                                # several in one line
-        return None
-    (last,) = found
-    for name in ("body", "orelse", "handlers", "finalbody"):
-        if hasattr(last, name):
-            setattr(last, name, [])
-    return last

@@ -16,25 +16,18 @@ BLUE, RED, WHITE, ORANGE = (33, 102, 172), (178, 24, 43), (247, 247, 247), (230,
 
 def page(report):
     """Return a report as HTML that can be read on light and on dark paper."""
-    text = html.escape
-    words = [f"<p><b>{text(report.headline)}</b></p>"]
-    if report.verbose:
-        words += [table(report.cells()), paragraph(report.message)]
-    else:
-        rows = report.folded()
-        folded = f"<details><summary>{text(say('All tensors'))}</summary>{table(rows)}</details>"
-        words += [paragraph(report.where), pictures(report.example), paragraph(report.question),
-                  folded if rows else ""]
-    return "".join([*words, paragraph(report.hint)])
+    rows = "".join(f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in row)}</tr>"
+                   for row in report.rows())
+    folded = (f"<details><summary>{html.escape(say('All tensors'))}</summary><table>{rows}</table>"
+              "</details>") if rows else ""
+    return "".join([f"<p><b>{html.escape(report.headline)}</b></p>",
+                    paragraph(report.where or ("" if report.question else report.message)),
+                    pictures(report.example), paragraph(report.question), folded,
+                    paragraph(report.hint)])
 
 
 def paragraph(text):
     return f"<p style='white-space:pre-wrap'>{html.escape(text)}</p>" if text else ""
-
-
-def table(cells):
-    rows = (f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in row)}</tr>" for row in cells)
-    return f"<table>{''.join(rows)}</table>"
 
 
 def pictures(example):

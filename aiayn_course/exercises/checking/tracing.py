@@ -10,21 +10,19 @@ import contextlib
 import copy
 import functools
 import itertools
-import linecache
 import math
 import sys
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from aiayn_np.module import Module
-
 from ..exercise import SUBJECTS
-from .calling import NOT_STUDENTS, Stop
 from .comparing import is_numbers, same
-from .explaining import is_wrong, predict
-from .operands import names_in, statement_at, tree_of
+from .explaining import observed, predict
+from .failing import NOT_STUDENTS
+from .operands import names_in, source_of, statement_at, tree_of
+from .stop import Stop
 
 Key = tuple[str, int, str]  # file, line, name; "" is what a function returns
 ARGUMENT = 0  # the line of what a function is given
@@ -38,32 +36,32 @@ class Spot(NamedTuple):
 
     sure : whether it is known that no loop made a wrong value before it
     doubt : the key of a value that its line uses and that may be wrong already, or None
-    got, want : the student's array and the right one, in the smallest case
+    got, want : the student's array and the right one
     """
 
     key: Key
     right: Key | None
     sure: bool
     doubt: Key | None
-    case: Any
     got: np.ndarray
     want: np.ndarray
 
     @property
     def helper(self):
-        """Return the student's function that holds the line, or "" if the check calls it."""
-        within = [node.name for node in ast.walk(tree_of(self.key[0]))
-                  if isinstance(node, ast.FunctionDef)
-                  and node.lineno <= self.key[1] <= (node.end_lineno or 0)]
-        return within[-1] if within and within[-1] not in (*SUBJECTS, *CALLED) else ""
+        return helper_of(*self.key)
 
     @property
     def code(self):
         """Return the student's statement in one line."""
-        statement = statement_at(*self.key[:2])
-        last = (statement and statement.end_lineno) or self.key[1]
-        return " ".join(linecache.getline(self.key[0], n).strip()
-                        for n in range(self.key[1], last + 1))
+        return source_of(*self.key[:2])
+
+
+def helper_of(file, line, _):
+    """Return the student's function that holds a line, or "" if the check calls it."""
+    within = [node.name for node in ast.walk(tree_of(file))
+              if isinstance(node, (ast.FunctionDef, ast.ClassDef))
+              and node.lineno <= line <= (node.end_lineno or 0)]
+    return next((name for name in within[::-1] if name not in (*SUBJECTS, *CALLED)), "")
 
 
 class Values(list):
@@ -74,35 +72,31 @@ class Values(list):
         self.when: list[int] = []
 
 
-def values_of(function, mine, watched=None, helpers=False, to_the_end=True):
-    """Run a function, and return {(file, line, name): Values}.
+def values_of(function, is_watched, watched=None):
+    """Run a function, to its end or to a Stop, and return {(file, line, name): Values}.
 
-    The options are those of Tracer. A run that a Stop ends has no values, if it must go
-    `to_the_end`.
+    is_watched : tells by its file's name whether a function is watched
+    watched : {name: a function that returns an array}, such as gradients that are added to
     """
-    tracer, before = Tracer(mine, watched or {}, helpers), sys.gettrace()
-    sys.settrace(tracer.called)
+    log, before = Log(is_watched, watched or {}), sys.gettrace()
+    sys.settrace(log.called)
     try:
-        function()
-    except Stop:
-        if to_the_end:
-            return {}
+        with contextlib.suppress(Stop):
+            function()
     finally:
         sys.settrace(before)
-    return tracer.values
+    return log.values
 
 
-class Tracer:
-    """The values that the variables of watched functions get while they run.
+class Log:
+    """The values that variables get while functions run, and arrays that change then.
 
-    mine : tells by its file's name whether a function is watched
-    watched : {name: a function that returns an array}, such as gradients that are added to
-    helpers : whether other classes and functions that the first one calls are watched too; a wrong
-        value in them may come from what they are given
+    Only the class or function that is called first is watched: what a helper computes is wrong if
+    the helper is given what is wrong.
     """
 
-    def __init__(self, mine, watched, helpers):
-        self.mine, self.watched, self.helpers = mine, watched, helpers
+    def __init__(self, is_watched, watched):
+        self.is_watched, self.watched = is_watched, watched
         self.values: dict[Key, Values] = {}
         self.counted, self.open_calls = itertools.count(), list[str]()
         self.home_of = functools.lru_cache(home_of)
@@ -110,11 +104,8 @@ class Tracer:
 
     def called(self, frame, event, argument):
         """Return the function that Python calls at each line of a call; None for no watched one."""
-        file = frame.f_code.co_filename
-        if not self.mine(file):
-            return None
-        home = self.home_of(file, frame.f_code.co_firstlineno) or frame.f_code.co_name
-        if not self.helpers and home not in [*self.open_calls, home][:1]:
+        home = self.is_watched(frame.f_code.co_filename) and self.home_of(frame.f_code)
+        if not home or home not in [*self.open_calls, home][:1]:
             return None
         self.open_calls.append(home)
         return Call(self, frame).step
@@ -131,8 +122,8 @@ class Tracer:
 class Call:
     """One call of a watched function, from its arguments to what it returns."""
 
-    def __init__(self, tracer, frame):
-        self.tracer, self.frame = tracer, frame
+    def __init__(self, log, frame):
+        self.log, self.frame = log, frame
         self.seen: dict[str, tuple] = {}
         self.line = ARGUMENT  # the line that ran last: it made what is new
         self.look()
@@ -145,7 +136,7 @@ class Call:
             parts = argument if isinstance(argument, (tuple, list)) else [argument]
             for part in parts if frame.f_code.co_name[0] != "<" else ():  # no generator
                 self.keep("", part)
-            self.tracer.open_calls.pop()
+            self.log.open_calls.pop()
         self.line = frame.f_lineno
         return self.step
 
@@ -157,14 +148,14 @@ class Call:
                 if self.seen.get(name) != digest:
                     self.seen[name] = digest
                     self.keep(name, value)
-        for name, get in self.tracer.watched.items():
-            if self.tracer.last[name] != get().tobytes():
-                self.tracer.last[name] = get().tobytes()
+        for name, get in self.log.watched.items():
+            if self.log.last[name] != get().tobytes():
+                self.log.last[name] = get().tobytes()
                 self.keep(name, get())
 
     def keep(self, name, value):
         """Keep a value that the last line made."""
-        self.tracer.keep(self.frame.f_code.co_filename, self.line, name, value)
+        self.log.keep(self.frame.f_code.co_filename, self.line, name, value)
 
 
 class Kept(ast.NodeTransformer):
@@ -198,17 +189,16 @@ class Kept(ast.NodeTransformer):
         return value
 
 
-def home_of(file, line):
-    """Return the name of the class or function at the top of a file that holds a line, or None."""
-    return next((node.name for node in tree_of(file).body
+def home_of(code):
+    """Return the name of the class or function at the top of a file that holds some code."""
+    return next((node.name for node in tree_of(code.co_filename).body
                  if isinstance(node, (ast.ClassDef, ast.FunctionDef))
-                 and node.lineno <= line <= (node.end_lineno or line)), None)
+                 and node.lineno <= code.co_firstlineno <= (node.end_lineno or 0)), code.co_name)
 
 
 def first_double(function):
     """Return the key of the first array of float64 that a function's student makes, or None."""
-    values = values_of(function, of_the_student, helpers=True)
-    found = [(some.when[i], key) for key, some in values.items()
+    found = [(some.when[i], key) for key, some in values_of(function, of_the_student).items()
              for i, x in enumerate(some) if x.ndim and x.dtype == np.float64 and key[1] != ARGUMENT]
     return min(found)[1] if found else None
 
@@ -218,224 +208,141 @@ def of_the_student(file):
     return not file.startswith(OTHERS)
 
 
-def next_step(checking, trial, target):
-    """Return (code, {name in the formula: the student's}, is_there) of the formula's next step.
-
-    It `is_there` if it makes `target`. Else it is the first line of the formula whose value the
-    student's code does not hold. The code is "" if there is none.
-    """
-    formula, stage = checking.subject.formulas[checking.stage], checking.stage
-    mine, names = values_of(lambda: run_of(checking, trial), of_the_student, to_the_end=False), {}
-    right = values_of(lambda: predict(formula, stage, trial), "<edit>".__eq__)
-    made = {name: ast.unparse(code) for name, code in formula.made_of.items()}
-    made |= {ast.unparse(node.target).removeprefix("self."): ast.unparse(node.value)
-             for node in ast.walk(formula.tree) if isinstance(node, ast.AugAssign)}
-    layer = getattr(trial, "layer", None)  # a part makes values that the student's code need not
-    has_parts = layer is not None and any(isinstance(x, Module) for x in vars(layer).values())
-
-    def held(x):
-        return next((key[2] for key, some in mine.items() if any(same(v, x) for v in some)), None)
-    for (_, line, name), some in right.items():
-        if name and some[-1].size > 1:
-            if own := held(some[-1]):
-                names[name] = own
-            elif line != ARGUMENT and name in made and not (target in made or has_parts):
-                return made[name], names, False
-    if target in made or has_parts:
-        return made.get(target, ""), names, True
-    ends = [node.value for node in ast.walk(formula.tree) if isinstance(node, ast.Return)]
-    if stage == "forward":
-        return ast.unparse(ends[-1] or ast.Constant(None)), names, False
-    missing = [ast.unparse(value) for node in ends if isinstance(node, ast.Dict)
-               for key, value in zip(node.keys, node.values)
-               if held(trial.expected.get(getattr(key, "value", ""), 0)) is None]
-    return (missing or [""])[0], names, False
-
-
-def run_of(checking, trial):
-    """Run the student's code of the stage that is checked."""
-    if checking.stage == "function":
-        checking.student_on(trial.case)
-    elif checking.stage == "forward":
-        trial.forward()
-    else:
-        trial.backward(trial.forward()[1])
-
-
-def right_results(trial):
-    """List the right results of a trial, in a fixed order."""
-    return [np.asarray(x) for x in (getattr(trial, "want", ()), *trial.expected.values())
-            if is_numbers(x)]
+def of_the_formula(formula, stage, trial):
+    """Return {(name, n): [values]} of a formula in one trial, n for its nth line."""
+    found = values_of(lambda: predict(formula, stage, trial), "<edit>".__eq__)
+    lines: dict[str, int] = {}
+    values = {}
+    for (_, _, name), some in found.items():
+        lines[name] = lines.get(name, -1) + 1
+        values[name, lines[name]] = some
+    return values
 
 
 class Watch:
-    """The student's values of one stage beside those of the formula, in three of the trials."""
+    """The student's values of one stage and one trial beside those of the formula.
 
-    def __init__(self, checking, stage, trials, wrong, edit=None):
-        self.stage, self.wrong = stage, [trial for trial in trials if is_wrong(trial, wrong)]
-        self.trials = self.wrong[:2] + [trial for trial in trials if trial not in self.wrong][:1]
-        self.formula = checking.subject.formulas[stage]
-        self.students = [self.student(checking, trial) for trial in self.trials]
-        self.of_shape: dict[tuple, list] = {}
-        for key, some in self.students[0].items():
-            self.of_shape.setdefault((len(some), some[0].shape), []).append(key)
-        self.right = [self.formulas(self.formula, trial) for trial in self.trials]
-        self.changed = self.right if edit is None else [
-            self.formulas(edit, trial) for trial in self.trials]
+    mine : {key: Values}
+    right, changed : {(name, n): Values} of the formula and of the edited one
+    good : the keys that hold what the right formula computes on its way
+    """
 
-    def student(self, checking, trial):
-        """Return the student's values in one trial."""
-        with contextlib.suppress(Stop):
-            if self.stage == "function":
-                return values_of(lambda: checking.student_on(trial.case), of_the_student)
-            if self.stage == "forward":
-                return values_of(trial.forward, of_the_student)
-            _, cache = trial.forward()
-            watched = {f"{name}.grad": (lambda p=p, name=name: np.asarray(
-                p.grad) - trial.start[name]) for name, p in trial.parameters.items()}
-            return values_of(lambda: trial.backward(cache), of_the_student, watched)
-        return {}
-
-    def formulas(self, formula, trial):
-        """Return {(name, n): [values]} of the formula in one trial, n for its nth line."""
-        found = values_of(lambda: predict(formula, self.stage, trial), "<edit>".__eq__)
-        lines: dict[str, int] = {}
-        values = {}
-        for (_, _, name), some in found.items():
-            lines[name] = lines.get(name, -1) + 1
-            values[name, lines[name]] = some
-        return values
+    def __init__(self, formula, finding, trial):
+        self.stage, self.trial, self.wrong = finding.stage, trial, finding.wrong
+        self.mine = values_of(trial.runner(self.stage), of_the_student,
+                              watched_in(trial, self.stage))
+        self.right, self.changed = (of_the_formula(some, self.stage, trial)
+                                    for some in (formula, finding.edit or formula))
+        predict(kept := Kept(formula), self.stage, trial)
+        named = [some for (name, _), some in self.right.items() if name]
+        results = [[x] for x in trial.expected.values() if is_numbers(x)]
+        self.good = {key for wanted in (*named, *kept.values.values(), *results)
+                     for key in self.keys(wanted)}
 
     def keys(self, wanted):
-        """Return the student's keys that hold the `wanted` values, a list for each trial."""
-        if max((x.size for some in wanted for x in some), default=0) < 2 or not wanted[0]:
+        """Return the student's keys that hold the `wanted` values."""
+        if max((x.size for x in wanted), default=0) < 2:
             return []
-        return [key for key in self.of_shape.get((len(wanted[0]), wanted[0][0].shape), ()) if all(
-            len(mine.get(key, ())) == len(some) and all(map(same, mine.get(key, ()), some))
-            for mine, some in zip(self.students, wanted))]
+        return [key for key, some in self.mine.items()
+                if len(some) == len(wanted) and all(map(same, some, wanted))]
 
-    def holding(self, values, name):
-        """Return the student's keys that hold what the formula calls `name`."""
-        return self.keys([some.get(name, ()) for some in values])
-
-    def spot(self, tensors):
-        """Return the Spot at which the student's values go wrong, or None.
-
-        tensors : {name: [(got, want) in each trial]} of the wrong results
-        """
-        wrong, right, unseen = {}, {}, False
-        for name in self.changed[0]:
-            changed, good = ([some.get(name, []) for some in every]
-                             for every in (self.changed, self.right))
-            if name[0] and list(map(len, changed)) != list(map(len, good)):
-                unseen = True
-            elif name[0] and not all(
-                    same(x, y) for a, b in zip(changed, good) for x, y in zip(a, b)):
-                wrong[name], right[name] = changed, good
-        for name, pairs in tensors.items():
-            wrong[name, -1] = [[np.asarray(got)] for got, _ in pairs]
-            right[name, -1] = [[want] for _, want in pairs]
-        found, good, both = [], self.good(), set[Key]()
-        for name, values in wrong.items():
-            for key in self.keys(values):
-                if key in good:                                        # it may be either
-                    both.add(key)
-                if key[1] == ARGUMENT or key in both:
-                    continue
-                pairs = [(when, trial.case, got, want) for trial, mine, a, b in zip(
-                    self.trials, self.students, values, right[name])
-                         for when, got, want in zip(mine[key].when, a, b)
-                         if trial in self.wrong and not same(got, want)]
-                if pairs:
-                    found.append((min(when for when, *_ in pairs), key, name[1] >= 0, pairs))
+    def spot(self):
+        """Return the Spot at which the student's values go wrong, or None."""
+        wrong, unseen, found, either = *self.values_that_differ(), [], set[Key]()
+        for (_, n), (changed, right) in wrong.items():
+            for key in self.keys(changed):
+                either |= {key} & self.good
+                if key[1] != ARGUMENT and key not in self.good:
+                    when, got, want = next(
+                        (when, got, want) for when, got, want in zip(
+                            self.mine[key].when, changed, right) if not same(got, want))
+                    found.append((when, key, n >= 0 or not unseen, got, want))
         if not found:
             return None
-        first, key, inside, pairs = min(found, key=lambda each: each[0])
-        _, *smallest = min(pairs, key=lambda pair: np.size(pair[3]))
-        return Spot(key, self.last_right(good - both, key, first), inside or not unseen,
-                    self.doubt(key, good, first), *smallest)
+        first, key, sure, got, want = min(found, key=lambda each: (
+            bool(helper_of(*each[1])), each[0]))
+        return Spot(key, self.last_right(key, first, either), sure, self.doubt(key, first), got,
+                    want)
 
-    def doubt(self, key, good, first):
+    def values_that_differ(self):
+        """Return {name: (changed, right)}, and whether the edit changes how often a line runs."""
+        wrong, unseen = {}, False
+        for name, changed in self.changed.items():
+            right = self.right.get(name, [])
+            unseen |= bool(name[0]) and len(changed) != len(right)
+            if name[0] and len(changed) == len(right) and not all(map(same, changed, right)):
+                wrong[name] = changed, right
+        for tensor in set(self.wrong) & set(self.trial.expected):
+            got, want = observed(self.trial, tensor)
+            if not same(got, want):
+                wrong[tensor, -1] = [got], [want]
+        return wrong, unseen
+
+    def doubt(self, key, first):
         """Return the key of a value that a line uses and that may be wrong already, or None.
 
         Of each name that the line uses it is the last value before. What a cache holds besides the
         output is none of the output's.
         """
-        mine, statement = self.students[0], statement_at(*key[:2]) or ast.Pass()
+        statement = statement_at(*key[:2]) or ast.Pass()
         if self.stage == "forward" and isinstance(statement, ast.Return) and isinstance(
                 statement.value, ast.Tuple):
             statement = statement.value.elts[0]
-        used = {node.id for node in ast.walk(statement) if isinstance(node, ast.Name)}
-        before = sorted((max(n for n in some.when if n < first), k) for k, some in mine.items()
+        used = names_of(statement)
+        before = sorted((max(n for n in some.when if n < first), k)
+                        for k, some in self.mine.items()
                         if k[2] in used and k[1] != key[1] and some.when[0] < first)
         last = {k[2]: k for _, k in before}
-        return next((k for k in last.values() if k[1] != ARGUMENT and k not in good
-                     and mine[k][0].size > 1 and k not in self.as_good()), None)
+        return next((k for k in last.values() if k[1] != ARGUMENT and k not in self.good
+                     and self.mine[k][0].size > 1), None)
 
-    def as_good(self):
-        """Return the student's keys that hold 1 / a right value, or the sum where it is a mean."""
-        def keys(other):
-            return {key for name in self.right[0] for key in self.keys([
-                [other(x, trial) for x in some.get(name, ())]
-                for some, trial in zip(self.right, self.trials)])}
-
-        with np.errstate(all="ignore"):
-            sums = keys(lambda x, trial: x * trial.grad_y.shape[-1]) if (
-                self.stage == "backward" and np.ndim(self.trials[0].grad_y)) else set()
-            return sums | keys(lambda x, trial: 1 / x)
-
-    def good(self):
-        """Return the student's keys that hold what the right formula computes on its way."""
-        named = ([some.get(name, ()) for some in self.right] for name in self.right[0] if name[0])
-        results = [[[x] for x in every] for every in zip(*map(right_results, self.trials))]
-        return {key for wanted in [*named, *self.without_names, *results]
-                for key in self.keys(wanted)}
-
-    @functools.cached_property
-    def without_names(self):
-        """Return the values of each piece of the right formula, a list for each trial."""
-        kept = [Kept(self.formula) for _ in self.trials]
-        for one, trial in zip(kept, self.trials):
-            predict(one, self.stage, trial)
-        return [[one.values[n] for one in kept] for n in kept[0].values]
-
-    def last_right(self, good, key, first):
-        """Return the key of `good` that got its value last before time `first`, or None."""
-        mine = self.students[0]
-        before = [k for k in good if k[2] and k[1] not in (ARGUMENT, key[1])
-                  and mine[k].when[0] < first and (first == math.inf or not self.is_copy(k))]
-        return max(before, key=lambda k: mine[k].when[0], default=None)
-
-    def is_copy(self, key):
-        """Tell whether a line only gives another name to values that the student has already."""
-        if any(key not in some for some in self.students):             # it did not run in all cases
-            return False
-        equal = self.keys([some[key] for some in self.students])
-        return key != min(equal, key=lambda k: self.students[0][k].when[0])
+    def last_right(self, key=("", 0, ""), first=math.inf, either=()):
+        """Return the key of a right value that was got last before time `first`, or None."""
+        before = [k for k in self.good.difference(either) if k[2] and k[1] not in (ARGUMENT, key[1])
+                  and self.mine[k].when[0] < first]
+        return max(before, key=lambda k: self.mine[k].when[0], default=None)
 
     def unknown(self):
         """Return the student's first key that may be wrong, or None.
 
         The right formula does not have its values, and no value that is right is made of it.
         """
-        mine, good = self.students[0], self.good()
-        used = {node.id for key in good for node in ast.walk(statement_at(*key[:2]) or ast.Pass())
-                if key[1] and isinstance(node, ast.Name)}
-        new = [key for key, some in mine.items() if key[2] and key[1] and key not in good
-               and key[2] not in used and some[0].size > 1
-               and isinstance(statement_at(*key[:2]), ast.Assign)
-               and not isinstance(statement_at(*key[:2]).value, (ast.Name, ast.Attribute))]
-        return min(new, key=lambda key: mine[key].when[0], default=None)
+        mine = self.mine
+        new = [key for key, some in mine.items() if key[2] and key[1] and key not in self.good
+               and some[0].size > 1 and is_made(statement_at(*key[:2]))]
+        return min((key for key in new if not any(
+            key[2] in names_of(statement_at(*other[:2])) and mine[other].when[0] > mine[key].when[0]
+            for other in self.good if other[1])), key=lambda key: mine[key].when[0], default=None)
 
     def names_used(self):
         """Return all names of variables in the student's files."""
-        return names_in({key[0] for key in self.students[0]})
+        return names_in({key[0] for key in self.mine})
 
     def names(self):
         """Return {name of the formula: the student's only name for the same values}."""
         found: dict[str, set] = {}
-        for name, n in self.changed[0]:
-            mine = {key[2] for key in self.holding(self.changed, (name, n))} - {""}
-            found[name] = found.get(name, mine) & mine
+        for (name, _), some in self.changed.items():
+            mine = {key[2] for key in self.keys(some)}
+            found[name] = found.get(name, mine - {""}) & mine
         return {name: name if name in mine else mine.pop() for name, mine in found.items()
                 if name and (len(mine) == 1 or name in mine)}
+
+
+def watched_in(trial, stage):
+    """Return {name: a function that returns what backward added to this gradient}."""
+    return {f"{name}.grad": lambda p=p, name=name: np.asarray(p.grad) - trial.start[name]
+            for name, p in trial.parameters.items()} if stage == "backward" else {}
+
+
+def names_of(statement):
+    """Return the names of variables that a statement reads."""
+    return {node.id for node in ast.walk(statement or ast.Pass())
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+
+
+def is_made(statement):
+    """Tell whether a statement computes a value, and does not only give it a name."""
+    return isinstance(statement, ast.AugAssign) or (isinstance(statement, ast.Assign)
+                                                   and not isinstance(statement.value,
+                                                                      (ast.Name, ast.Attribute)))
+

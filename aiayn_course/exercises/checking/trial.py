@@ -11,12 +11,11 @@ import numpy as np
 
 from aiayn_np.proofs.probing import randomise
 
-from ..language import say, say_name
-from .calling import Stop, call, copied, must_be_unchanged
+from ..language import listed, say, say_name
+from .calling import call, copied, must_be_unchanged
 from .comparing import is_numbers, same, scale_of
-from .errors import GRADIENTS, SUM, UNPACK
-from .report import listed
-from .shapes import shape_guess, shape_question
+from .errors import GRADIENTS, SUM, UNPACK, shape_guess, shape_question
+from .stop import Stop
 
 ADDED = ("An axis of length {count} stands in front, as if a tuple were added to an array: unpack"
          " what backward returns, such as grad_Q, grad_K, grad_V, and add each.")
@@ -25,14 +24,14 @@ LISTED = "A list is no array: np.array makes one of rows that are equally long."
 ROUNDING = 1e-14  # of the size of what is multiplied: some units in the last place
 MUST_ADD = ("It must add, `+=`: a layer may be used several times before the optimizer reads the"
             " sum.")
+STUB = "Leave __init__ as it is in the stub."
 
 
 class Trial:
     """The student's layer and the right one in one case, with equal parameters.
 
-    ours, want, expected : the right layer, its output, {tensor: gradient}
-    layer, got, cache, results : the student's layer, its output, its cache and its gradients
-    first : {name: Parameter}, with the arrays that the student's Parameters were made with
+    ours, expected : the right layer, {tensor: its output or a gradient}
+    layer, results, cache : the student's layer, {tensor: array}, its cache
     """
 
     def __init__(self, subject, student, case, rng):
@@ -40,56 +39,61 @@ class Trial:
         self.ours = copy.deepcopy(case.layer) or subject.reference()
         self.our_parameters = dict(self.ours.named_parameters())
         self.layer = call(f"{self.name}.__init__", subject.made_like, student, self.ours)
-        self.parameters = self.give_parameters(rng)
+        self.parameters = self.named_as_ours()
+        self.kept = self.arrays_kept()
+        self.give_values(rng)
         self.case = case = self.scaled(subject.balanced)
         signature = inspect.signature(self.ours.forward).parameters.values()
         names = [p.name for p in signature if p.kind == p.POSITIONAL_OR_KEYWORD]
         self.names = names[: len(case.inputs)]
         self.moving = [n for n, x in zip(self.names, case.inputs) if x.dtype.kind == "f"]
-        self.want, self.our_cache = self.ours.forward(*case.inputs, **copied(case.options))
-        grad_y = case.scale * rng.standard_normal(np.shape(self.want))
+        want, self.our_cache = self.ours.forward(*case.inputs, **copied(case.options))
+        grad_y = case.scale * rng.standard_normal(np.shape(want))
         self.grad_y = grad_y if grad_y.ndim else float(grad_y)
-        self.expected = self.right_gradients()
+        self.expected = {"output": np.asarray(want), **self.right_gradients()}
         self.start = {n: rng.standard_normal(p.value.shape) * (self.size_of(f"{n}.grad") or 1)
-                      * (not case.zeros) for n, p in self.parameters.items()}
-        self.got = self.cache = self.results = None
-        self.overwritten: list[str] = []
+                      * (case.zeros < 1) for n, p in self.parameters.items()}
+        self.results, self.cache = dict[str, np.ndarray](), None
+        self.overwritten: dict[str, bool] = {}
 
-    def give_parameters(self, rng):
-        """Set the student's Parameters to our values, and return {name: Parameter}."""
+    def named_as_ours(self):
+        """Return {name: Parameter} of the student's layer; raise a Stop if they are not ours."""
         if not hasattr(self.layer, "named_parameters"):
             raise Stop("not a layer", say(
                 "{name} must be a subclass of Module, as in the stub.", name=self.name))
-        given, ours = (dict(layer.named_parameters()) for layer in (self.layer, self.ours))
+        given, ours = dict(self.layer.named_parameters()), self.our_parameters
         with contextlib.suppress(AttributeError):                      # kept in a list as well
             named = {name: operator.attrgetter(name)(self.layer) for name in ours}
             if set(map(id, named.values())) == set(map(id, given.values())):
                 given = named
-        if set(given) != set(ours):
-            raise Stop("parameters", say(
-                "{name} must have the parameters {ours}, and has {given}: leave __init__ as it is"
-                " in the stub.", name=self.name, ours=", ".join(ours) or say("none"),
-                given=", ".join(given) or say("none")))
+        wanted, had = (sorted(f"{name} {np.shape(p.value)}" for name, p in some.items())
+                       for some in (ours, given))
+        if wanted != had:
+            raise Stop("parameters", say("{name} must have the parameters {ours}, and has {given}.",
+                                         name=self.name, ours=", ".join(wanted) or say("none"),
+                                         given=", ".join(had) or say("none")), say(STUB))
         for name, p in given.items():
-            want = ours[name].value
-            if np.shape(p.value) != want.shape:
-                raise Stop("parameters", say(
-                    "{name} must have shape {shape}, and has {other}: leave __init__ as it is in"
-                    " the stub.", name=name, shape=want.shape, other=np.shape(p.value)))
-            if want.ndim == 1 and not np.array_equal(p.value, want):
-                raise Stop("parameters", say(
-                    "{name} must start as {number} everywhere: leave __init__ as it is in the"
-                    " stub.", name=name, number=f"{want[0]:.0f}"))
-        self.first = {name: copy.copy(p) for name, p in given.items()}
-        if not self.case.zeros:
-            randomise(self.ours, rng)
-        for p in ours.values():
-            p.value *= self.case.scale
-            p.value.reshape(-1)[::2] *= not self.case.zeros
-        for name, p in given.items():
-            p.value = ours[name].value.copy()
-            ours[name].value.flags.writeable = False                   # a change may do anything
+            if p.value.ndim == 1 and not np.array_equal(p.value, ours[name].value):
+                raise Stop("parameters", say("{name} must start as {number} everywhere.", name=name,
+                                             number=f"{ours[name].value[0]:.0f}"), say(STUB))
         return given
+
+    def arrays_kept(self):
+        """Name the arrays of the student's layer that are made of one of a new Parameter."""
+        made = [y for p in self.parameters.values() for x in (p.value, p.grad) for y in (x, x.T)]
+        return [f"`self.{name}`" for name, x in vars(self.layer).items()
+                if isinstance(x, np.ndarray) and any(same(x, y) for y in made)]
+
+    def give_values(self, rng):
+        """Set the Parameters of both layers to the same values."""
+        if self.case.zeros < 1:
+            randomise(self.ours, rng)
+        for name, p in self.parameters.items():
+            right = self.our_parameters[name]
+            right.value *= self.case.scale
+            right.value.reshape(-1)[::2] *= not self.case.zeros
+            p.value = right.value.copy()
+            right.value.flags.writeable = False                        # a change may do anything
 
     def scaled(self, balanced):
         """Return the case with its inputs at the size that its scale asks for."""
@@ -111,11 +115,12 @@ class Trial:
         size = scale_of(self.expected[tensor])
         return size if size > 1e-25 else 0
 
-    def compute(self, stage):
-        """Keep what the student's layer computes up to a stage, "forward" or "backward"."""
-        self.got, self.cache = self.forward()
-        if stage == "backward":
-            self.results = self.backward(self.cache)
+    def runner(self, stage):
+        """Return a function that runs the student's code of a stage, "forward" or "backward"."""
+        if stage == "forward":
+            return self.forward
+        _, cache = self.forward()
+        return lambda: self.backward(cache)
 
     def forward(self, other=False):
         """Return the student's (y, cache); raise a Stop if forward breaks the protocol."""
@@ -127,52 +132,51 @@ class Trial:
                       **options)
         if result is None:
             raise Stop("nothing returned", say(
-                "forward returns nothing: it must end with `return y, cache`."), "output",
-                cause=say(NOTHING))
+                "forward returns nothing: it must end with `return y, cache`."), say(NOTHING),
+                tensor="output")
         if not isinstance(result, (tuple, list)) or len(result) != 2:
             raise Stop("no cache", say(
                 "forward must return two things, the output and a cache with all that backward"
-                " needs: `return y, cache`. It returns {kind}.", kind=kind(result)), "output")
+                " needs: `return y, cache`. It returns {kind}.", kind=kind(result)),
+                tensor="output")
         must_be_unchanged("forward", [*self.names, *options], given, [*inputs, *options.values()])
         self.must_not_move("forward", values)
         y, cache = result
-        if not other and self.swapped(y, cache, inputs):
+        if not other and self.is_output(cache) and not self.is_attempt(y, inputs):
             raise Stop("order", say(
                 "forward returns two things in the other order: `return y, cache`, the output"
-                " first."), "output")
-        check_shape("forward", "output", y, self.want, self.case)
+                " first."), tensor="output")
+        check_shape("forward", "output", y, self.expected["output"], self.case)
         return y, cache
 
-    def fits(self, stage, grads=None):
-        """Tell whether the student's layer is right up to a stage, "forward" or "backward"."""
+    def is_output(self, thing):
+        """Tell whether a thing is the right output of this case."""
+        return is_numbers(thing) and same(thing, self.expected["output"])
+
+    def is_attempt(self, y, inputs):
+        """Tell whether a thing is meant as the output: numbers of its shape that are no input."""
+        return self.is_output(y) or isinstance(y, list) or (
+            is_numbers(y) and np.shape(y) == np.shape(self.expected["output"])
+            and not any(is_numbers(x) and same(y, x) for x in inputs))
+
+    def fits(self, stage):
+        """Tell whether the student's layer is right in a stage, backward straight after forward."""
         try:
-            y, cache = self.forward()
-            return same(y, self.want) and (stage == "forward" or all(same(
-                x, self.expected[n]) for n, x in self.backward(cache, grads).items()))
+            results = self.runner(stage)()
         except Stop:
             return False
-
-    def output(self):
-        """Return the student's output, also one of a wrong shape; None if there is none."""
-        try:
-            return self.forward()[0]
-        except Stop as stop:
-            return stop.got
+        results = results if stage == "backward" else {"output": results[0]}
+        return all(same(x, self.expected[name]) for name, x in results.items())
 
     def without_each_option(self):
-        """Yield (name, the student's output without this option) where the output is numbers."""
+        """Yield (name, the student's output without this option, the right one)."""
         for name in self.case.options:
             rest = {n: option for n, option in self.case.options.items() if n != name}
             with contextlib.suppress(Stop):
                 y, _ = call("forward", self.layer.forward, *copied(self.case.inputs),
                             **copied(rest))
                 if is_numbers(y):
-                    yield name, y
-
-    def right_without(self, name):
-        """Return the right output without an option."""
-        options = {n: option for n, option in self.case.options.items() if n != name}
-        return self.ours.forward(*self.case.inputs, **copied(options))[0]
+                    yield name, y, self.ours.forward(*self.case.inputs, **copied(rest))[0]
 
     def others(self):
         """Return other inputs and options of the same sizes."""
@@ -187,47 +191,34 @@ class Trial:
                     "{what} changes {name}.value. Only the optimizer moves a parameter, later:"
                     " forward reads it, and backward adds to {name}.grad.", what=what, name=name))
 
-    def swapped(self, y, cache, inputs):
-        """Tell whether forward returned the output second, and no attempt at it first.
-
-        A list is an attempt. So are numbers of the output's shape, unless they are an input.
-        """
-        if self.is_output(y) or not self.is_output(cache):
-            return False
-        if is_numbers(y) and np.shape(y) == np.shape(self.want):
-            return any(is_numbers(x) and same(y, x) for x in inputs)
-        return not isinstance(y, list)
-
-    def is_output(self, thing):
-        """Tell whether a thing is the right output of this case."""
-        return is_numbers(thing) and same(thing, self.want)
-
-    def backward(self, cache, grads=None):
-        """Return the student's {tensor: gradient}; for a Parameter, what was added to `grads`."""
-        grads = copy.deepcopy(self.start) if grads is None else grads
-        start = copy.deepcopy(grads)
+    def backward(self, cache):
+        """Return the student's {tensor: gradient}; for a Parameter, what was added to `start`."""
         for name, p in self.parameters.items():
-            p.grad = grads[name]
+            p.grad = self.start[name].copy()
         grad_y, values = copied(self.grad_y), [p.value.copy() for p in self.parameters.values()]
-        what = f"{self.name}.backward"
-        returned = call(what, self.layer.backward, grad_y, cache, case=self.case.what)
+        returned = call(f"{self.name}.backward", self.layer.backward, grad_y, cache,
+                        case=self.case.what)
         must_be_unchanged("backward", ["grad_y"], [self.grad_y], [grad_y])
         self.must_not_move("backward", values)
         results = {}
         for name, gradient in zip(self.moving, self.counted(returned)):
             tensor = f"grad_{name}"
-            if is_numbers(gradient):
-                self.must_not_be_another(tensor, gradient)
+            self.must_not_be_another(tensor, gradient)
             check_shape("backward", tensor, gradient, self.expected[tensor], self.case)
             results[tensor] = self.without_rounding(name, tensor, np.array(gradient))
         for name, p in self.parameters.items():
-            check_shape("backward", f"{name}.grad", p.grad, start[name], self.case)
-            got, right = np.asarray(p.grad), self.expected[f"{name}.grad"]
-            if same(got, right) and not same(got - start[name], right):
-                self.overwritten.append(f"{name}.grad")                # go on as if it were added
-                got = got + start[name]
-            results[f"{name}.grad"] = self.without_rounding(name, f"{name}.grad", got - start[name])
+            check_shape("backward", f"{name}.grad", p.grad, self.start[name], self.case)
+            added = self.added(f"{name}.grad", np.asarray(p.grad), self.start[name])
+            results[f"{name}.grad"] = self.without_rounding(name, f"{name}.grad", added)
         return results
+
+    def added(self, tensor, grad, start):
+        """Return what backward added to the gradient of a Parameter, or wrote over it."""
+        right = self.expected[tensor]
+        if same(grad, right) and not same(grad - start, right):
+            self.overwritten[tensor] = True                            # go on as if it were added
+            return grad
+        return grad - start
 
     def without_rounding(self, name, tensor, gradient):
         """Return the gradient, with expected entries where only rounding differs.
@@ -247,20 +238,19 @@ class Trial:
         """Return the gradients as a list; raise a Stop if the list has the wrong length."""
         gradients = [g for g in as_list(returned) if g is not None]
         names = listed([f"grad_{name}" for name in self.moving]) if self.moving else ""
-        if len(self.moving) and not gradients:
-            where = say("backward returns nothing: it must return {names}.", names=names)
-            raise Stop("nothing returned", where, f"grad_{self.moving[0]}", where=where,
-                       cause=say(NOTHING))
+        if self.moving and not gradients:
+            raise Stop("nothing returned", say(
+                "backward returns nothing: it must return {names}.", names=names), say(NOTHING),
+                tensor=f"grad_{self.moving[0]}")
         if gradients and not self.moving:
             raise Stop("wrong count", say(
                 "backward must return None: ids have no gradient, and those of the parameters are"
                 " added to them."))
         if len(gradients) != len(self.moving):
-            why = self.why_not_as_many(gradients)
             raise Stop("wrong count", say(
-                "backward must return {names}, and returns {number}. {why}", names=names, why=why,
+                "backward must return {names}, and returns {number}.", names=names,
                 number=say("one array") if len(gradients) == 1 else say(
-                    "{count} arrays", count=len(gradients))).strip())
+                    "{count} arrays", count=len(gradients))), self.why_not_as_many(gradients))
         if len(gradients) == 1 and isinstance(returned, (tuple, list)) and len(self.names) == 1:
             raise Stop("wrong count", say(
                 "backward must return a single gradient as it is, not in a tuple."))
@@ -268,32 +258,30 @@ class Trial:
 
     def why_not_as_many(self, gradients):
         """Return a sentence on why backward returns more gradients, or fewer, than inputs."""
-        if len(gradients) == 1 and self.is_sum(gradients[0]):
+        inputs = [self.expected[f"grad_{name}"] for name in self.moving]
+        if len(gradients) == 1 and is_sum(gradients[0], inputs):
             return say(SUM)
-        shapes = set(map(np.shape, gradients))
-        if len(self.moving) == len(shapes) == 1 and all(map(is_numbers, gradients)) and same(
-                sum(gradients), self.expected[f"grad_{self.moving[0]}"]):
+        if len(inputs) == 1 and is_sum(inputs[0], gradients):
             return say("Added up they are right: the input is used several times.")
-        of_parameters = {p.value.shape for p in self.parameters.values()} & shapes
+        shapes = {p.value.shape for p in self.parameters.values()}
         return say("The gradients of parameters are not returned: add them to `.grad`.") if (
-            of_parameters and len(gradients) > len(self.moving)) else ""
-
-    def is_sum(self, gradient):
-        """Tell whether a gradient is the sum of the expected ones."""
-        expected = [self.expected[f"grad_{name}"] for name in self.moving]
-        return len(set(map(np.shape, expected))) == 1 and is_numbers(gradient) and same(
-            gradient, sum(expected))
+            len(gradients) > len(inputs) and shapes & set(map(np.shape, gradients))) else ""
 
     def must_not_be_another(self, tensor, gradient):
         """Raise a Stop if `gradient` has the shape of another input's gradient, and not its own."""
-        shape = np.shape(gradient)
+        shape = np.shape(gradient) if is_numbers(gradient) else None
         others = [n for n in self.moving if np.shape(self.expected[f"grad_{n}"]) == shape]
         if others and shape != np.shape(self.expected[tensor]):
-            names = ", ".join(f"grad_{n}" for n in self.moving)
-            raise Stop("order", say(
-                "backward: {tensor} has the shape of {other}. The gradients must come in the order"
-                " of the inputs: {names}.", tensor=tensor, other=f"grad_{others[0]}",
-                names=names), tensor)
+            raise Stop("order", say("backward: {tensor} has the shape of {other}.", tensor=tensor,
+                                    other=f"grad_{others[0]}"), say(
+                "The gradients must come in the order of the inputs: {names}.",
+                names=", ".join(f"grad_{n}" for n in self.moving)), tensor=tensor)
+
+
+def is_sum(total, arrays):
+    """Tell whether an array is the sum of others that all have its shape."""
+    return all(is_numbers(x) and np.shape(x) == np.shape(total) for x in (total, *arrays)) and same(
+        total, sum(arrays))
 
 
 def another(thing):
@@ -325,21 +313,17 @@ def as_list(returned):
 def check_shape(what, tensor, got, want, case):
     """Raise a Stop with a reason unless `got` holds real numbers in the shape of `want`."""
     if not is_numbers(got):
-        why = say(LISTED) if isinstance(got, list) else unpacked(what, got)
+        why = say(LISTED) if isinstance(got, list) else "" if not isinstance(got, tuple) else say(
+            GRADIENTS if what == "backward" else UNPACK)
         raise Stop("wrong type", say(
-            "{what}: {tensor} must be an array of real numbers, and is {kind}. {why}", what=what,
-            tensor=say_name(tensor), kind=kind(got), why=why).strip(), tensor, cause=why)
+            "{what}: {tensor} must be an array of real numbers, and is {kind}.", what=what,
+            tensor=say_name(tensor), kind=kind(got)), why, tensor=tensor)
     got, want = np.asarray(got), np.asarray(want)
     if got.shape != want.shape:
         diagnosis, why = shape_guess(got.shape, want.shape, case.sizes)
         if tensor.startswith("grad_") and got.shape[1:] == want.shape and len(got) in (2, 3):
             diagnosis, why = "not unpacked", say(ADDED, count=len(got))
         raise Stop(diagnosis, say(
-            "{what}: {tensor} must have shape {shape}, and has {other} ({case}). {why}", what=what,
-            tensor=say_name(tensor), shape=want.shape, other=got.shape, case=say(case.what),
-            why=why), tensor, got=got, cause=why, question=shape_question(got.shape, want.shape))
-
-
-def unpacked(what, got):
-    """Return advice on unpacking if `got` is a tuple, else ""."""
-    return say(GRADIENTS if what == "backward" else UNPACK) if isinstance(got, tuple) else ""
+            "{what}: {tensor} must have shape {shape}, and has {other} ({case}).", what=what,
+            tensor=say_name(tensor), shape=want.shape, other=got.shape, case=say(case.what)), why,
+            tensor=tensor, got=got, question=shape_question(got.shape, want.shape))

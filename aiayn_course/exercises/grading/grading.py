@@ -1,7 +1,7 @@
 """Grade a folder of answers, with a row for each file and exercise.
 
 `submissions` reads all files before the first one runs. `sandbox` runs each file in a process of
-its own, and this process runs `checking.answer`.
+its own, and that process runs `running`.
 """
 
 import base64

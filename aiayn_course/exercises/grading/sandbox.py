@@ -22,13 +22,13 @@ OUTPUT = 10_000  # bytes that are read, of the verdict and of the output
 ROOTS = [str(Path(__file__).parents[3]), str(Path(np.__file__).parents[1])]
 START = f"""import json, sys
 sys.path += [root for root in {ROOTS} if root not in sys.path]
-from aiayn_course.exercises.checking.answer import main
+from aiayn_course.exercises.grading.running import main
 main(json.loads(sys.stdin.buffer.read()))
 """
 
 
 def run_alone(job, *, timeout, memory):
-    """Run `aiayn_course.exercises.checking.answer` on a job, and wait for it.
+    """Run `aiayn_course.exercises.grading.running` on a job, and wait for it.
 
     `timeout` is in seconds, `memory` in MB of address space. Returns (verdict, output, code,
     seconds): the beginnings of verdict and output, the exit code or None after a timeout, and the

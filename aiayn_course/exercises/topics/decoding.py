@@ -5,8 +5,8 @@ import numpy as np
 from aiayn_np.decoding.greedy import greedy_decode
 from aiayn_np.masking import not_padding
 
-from ..checking.scripted import ScriptedModel
 from ..exercise import Case, exercise, function
+from .scripted import ScriptedModel
 
 EXERCISE = exercise(
     13, "decoding", "Greedy decoding", section="3.1, 6.1", lesson="5.7, 10.9", minutes=30,

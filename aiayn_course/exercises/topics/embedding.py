@@ -7,7 +7,7 @@ import numpy as np
 from aiayn_np.embedding import Embedding, OutputProjection
 from aiayn_np.module import Parameter
 
-from ..checking.calling import Stop
+from ..checking.stop import Stop
 from ..exercise import STAYS, Case, exercise, layer, seeded
 from ..language import say
 

@@ -11,7 +11,7 @@ from test_exercises import IMPORTS
 from wrong_answers import WRONG
 
 from aiayn_course.exercises import EXERCISES, check
-from aiayn_course.exercises.checking import calling, checker, comparing, function_check, layer_check
+from aiayn_course.exercises.checking import calling, checker, checks, comparing, errors
 
 SAME = {  # changes that compute the same: (exercise, function, change)
     (1, "forward", "0.0 -> 1.0"),  # any number may be subtracted from a row of only -inf
@@ -119,10 +119,8 @@ def test_no_edit_at_random_makes_the_check_itself_stop(count, seed, monkeypatch)
     assert not unchecked
 
 
-FAULTS = [(layer_check, "explain"), (layer_check, "look"), (layer_check, "guess"),
-          (layer_check, "of_a_shape"), (function_check, "explain"), (function_check, "look"),
-          (function_check, "guess"), (function_check, "of_a_shape"), (checker, "told"),
-          (calling, "advice"), (calling, "seen_in"), (comparing, "factor")]
+FAULTS = [(checks, "explain"), (checks, "look"), (checks, "guess"), (checks, "reason"),
+          (checker, "told"), (calling, "stop_of"), (errors, "advice"), (comparing, "factor")]
 
 
 @pytest.mark.parametrize(("module", "name"), FAULTS, ids=[name for _, name in FAULTS])

@@ -160,7 +160,7 @@ def test_a_threshold_and_a_clip_around_a_layer_are_refused(name, method, change)
 HIGHEST = "highest = scores.max(axis=-1, keepdims=True)"
 OF_LOGITS = "logits.max(axis=-1, keepdims=True)"
 M_ZEROS = "self.m = [np.zeros_like(p.value) for p in self.parameters]"
-IN_STEP, COUNT = "zip(self.m, self.v, self.parameters)", "They count"
+IN_STEP, COUNT = "zip(self.m, self.v, self.parameters)", " 0"
 SCORES = "scores, cache.mask = self.mask"
 LENGTH_1, NEGATIVE, AS_ABS = "A length of 1 is", "may be negative", "np.abs(scores.max("
 OWN_SHAPE, MAXIMUM, PICK = "have its own shape", "np.maximum(x, 0)", "logits[:, -1].argmax(axis=-1)"

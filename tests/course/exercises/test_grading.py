@@ -11,7 +11,9 @@ from solutions import FOLDER, source
 import aiayn_course
 from aiayn_course.cli.main import main
 from aiayn_course.exercises import EXERCISES
-from aiayn_course.exercises.checking import answer, calling
+from aiayn_course.exercises.checking import calling
+from aiayn_course.exercises.exercise import SUBJECTS
+from aiayn_course.exercises.grading import running
 from aiayn_course.exercises.grading.grading import COLUMNS, grade, verdict
 from aiayn_course.exercises.grading.sandbox import MEMORY_IS_LIMITED
 from aiayn_course.exercises.grading.submissions import submissions
@@ -191,7 +193,7 @@ def test_a_process_without_a_verdict_gets_one():
 def test_a_right_forward_counts_one_half(edit, points):
     names: dict = {}
     exec(RIGHT.split("# ## Is it right?")[0].replace(*edit), names)
-    assert answer.look_at("Softmax", names, [], 0)[0] == points
+    assert running.look_at(SUBJECTS["Softmax"], names, [], 0)[0] == points
 
 
 @pytest.mark.slow
@@ -272,7 +274,7 @@ def test_what_is_printed_is_thrown_away_and_costs_nothing(tmp_path):
 def test_a_statement_that_does_not_end_costs_no_point(monkeypatch):
     monkeypatch.setattr(calling, "SECONDS", 0.5)
     names: dict = {}
-    assert answer.run(ast.parse("while True: pass\nx = 1"), "<answer>", names) == [
+    assert running.run(ast.parse("while True: pass\nx = 1"), "<answer>", names) == [
         "line 1 does not end: it was stopped after 0.5 seconds. Look at the condition of its loop."]
     assert names["x"] == 1
 

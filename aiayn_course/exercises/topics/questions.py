@@ -1,28 +1,5 @@
-"""Questions that lead to a mistake and do not name it.
+"""Questions that lead to a known mistake and do not name it."""
 
-A known mistake has a question of its own, and so has what is seen at once. The questions on general
-mistakes stand in `kinds`.
-"""
-
-from .kinds import KINDS
-
-HAND = "Compute one of these numbers by hand: where do you get something else?"
-LENGTH = "What decides how long axis {axis} is: where does it get another length?"
-SHAPES = "Lay both shapes beside each other: which axis is missing, left over or in another place?"
-LINE = "What comes into this line, and what can it not take?"
-SEEN = {  # the diagnosis of what is seen at once
-    "zero": "Which line adds to the gradient, and is that line reached?",
-    "no gradient": "When this input grows a little, what happens to the output?",
-    "sign": "Where does a minus come in?",
-    "float32": "Which line makes an array of its own, and of which type?",
-    "rounded": "Which line rounds?",
-    "nearly": "Which small number, or which type, comes in?",
-    "rng changes it": "Which line uses rng, and what must it do where dropout is off?",
-    "number of axes": "Which line counts axes, or asks how many there are?",
-    "some cases": "What is special there?",
-    "some entries": "What is special about them?",
-    "nan": LINE, "inf": LINE,
-}
 ASKED = {  # question: the known mistakes that it leads to; "x in backward" is asked as "x"
     # softmax, masks, attention
     "Which numbers belong together here, those of a row or of a column?": ("wrong axis",),
@@ -155,10 +132,3 @@ ASKED = {  # question: the known mistakes that it leads to; "x in backward" is a
     "Which tokens of the source may be looked at?": ("mask forgotten",),
 }
 OF_KEY = {key: question for question, keys in ASKED.items() for key in keys}
-
-
-def question_of(edit):
-    """Return the question for an edit."""
-    own = OF_KEY.get(edit.key) or OF_KEY.get(edit.key.removesuffix(" in backward"))
-    kind = edit.kind or next((kind for kind in KINDS if kind.key == edit.key), None)
-    return (edit.known and own) or (kind.question if kind else HAND)

@@ -8,6 +8,7 @@ prints is thrown away.
 import ast
 import base64
 import contextlib
+import inspect
 import io
 import json
 import linecache
@@ -15,15 +16,15 @@ import os
 import re
 import sys
 import tokenize
-import types
 
-from aiayn_course import PACKAGES
+import numpy as np
 
 from ... import exercises
+from ..checking.calling import limited
+from ..checking.checker import checked, is_answer
+from ..checking.stop import Stop, describe
 from ..exercise import EXERCISES, SUBJECTS
 from ..language import say, speaking
-from .calling import Stop, describe, limited
-from .checker import checked, is_answer
 
 try:
     import resource
@@ -37,11 +38,9 @@ MESSAGE = 1000  # characters of a message that are written
 FORBIDDEN = re.compile(  # events that Python audits
     r"os\.(exec|fork|kill|posix_spawn|spawn|startfile|system)|pty\.spawn|subprocess\.Popen"
     r"|ctypes\.dl|resource\.|socket\.(bind|connect|send)")
-ALTERING = {f"os.{name}" for name in (
-    "chflags", "chmod", "chown", "link", "mkdir", "remove", "removexattr", "rename", "rmdir",
-    "setxattr", "symlink", "truncate", "utime")}
+ALTERING = re.compile(r"open|os\.(chflags|chmod|chown|link|mkdir|remove|removexattr|rename|rmdir"
+                      r"|setxattr|symlink|truncate|utime)")
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
-OURS = *PACKAGES, "numpy", "builtins", "sys"
 
 
 class Refused(Exception):
@@ -90,10 +89,8 @@ def limit(seconds, memory):
     limits = dict(RLIMIT_AS=memory * 2**20, RLIMIT_CPU=int(seconds) + 1, RLIMIT_FSIZE=FILE_SIZE,
                   RLIMIT_CORE=0, RLIMIT_NPROC=0)
     for name, most in limits.items():
-        try:
+        with contextlib.suppress(AttributeError, ValueError, OSError):  # not on this system
             resource.setrlimit(getattr(resource, name), (most, most))
-        except (AttributeError, ValueError, OSError):                  # not on this system
-            continue
 
 
 def forbid(home):
@@ -101,19 +98,19 @@ def forbid(home):
 
     Nobody can take an audit hook away again. It is no wall: what Python does not audit, it allows.
     """
-    changes = iter(range(CHANGES))
-    inside = {os.path.realpath(os.devnull)}
+    inside, changes = (home, os.path.realpath(os.devnull)), iter(range(CHANGES))
 
     def hook(event, args):
         if FORBIDDEN.match(event):
             raise PermissionError(f"a file that is graded must not use {event}")
-        if event in ALTERING or (event == "open" and (
-                args[2] & WRITING or os.path.isdir(args[0]))):
-            paths = [os.path.realpath(os.fsdecode(path)) for path in args[:2]
-                     if isinstance(path, (str, bytes)) and (path is args[0] or event != "open")]
-            if not all(path in inside or path.startswith(home + os.sep) for path in paths):
-                raise PermissionError(f"a file that is graded must change its own folder only,"
-                                      f" got {paths[0]}")
+        is_read = event == "open" and not args[2] & WRITING and not os.path.isdir(args[0])
+        if ALTERING.fullmatch(event) and not is_read:
+            named = [path for path in args[: 1 if event == "open" else 2]
+                     if isinstance(path, (str, bytes))]
+            for path in map(os.path.realpath, map(os.fsdecode, named)):
+                if path not in inside and not path.startswith(home + os.sep):
+                    raise PermissionError(f"a file that is graded must change its own folder only,"
+                                          f" got {path}")
             if next(changes, None) is None:
                 raise PermissionError(f"a file that is graded must change at most {CHANGES} files")
 
@@ -125,63 +122,15 @@ def judge(job):
     parts, errors = parse(base64.b64decode(job["data"]), job["suffix"])
     exercises.check = exercises.train_with = NotNow()
     objects = [*EXERCISES[job["exercise"]].objects]
-    names, before = {"__name__": "__main__"}, held()
+    subjects = [SUBJECTS[name] for name in objects]
+    names = {"__name__": "__main__"}
     errors += [error for tree, filename in parts for error in run(tree, filename, names)]
     sys.settrace(None)
     sys.setprofile(None)
-    must_be_as_before(before)
-    looks = [look_at(name, names, errors, job["seed"]) for name in objects]
-    must_be_as_before([part for part in before if callable(part[3])])
+    looks = [look_at(subject, names, errors, job["seed"]) for subject in subjects]
     wrong = [look[1:] for look in looks if look[1] != "right"]
     right = "right", say("but {error}", error=errors[0]) if errors else ""
     return (sum(look[0] for look in looks), *[*wrong, right][0])
-
-
-def held():
-    """Return [(place, container, key, object)] of all on which the check rests.
-
-    These are the functions, classes, methods and data of the package, the code of each function,
-    and the functions and classes of NumPy and of Python itself.
-    """
-    found, seen, todo = [], set(), [("", sys.modules)]
-    while todo:
-        place, container = todo.pop()
-        for key, thing in parts_of(container).items():
-            name = f"{place}.{key}".lstrip(".")
-            found.append((name, container, key, thing))
-            if id(thing) not in seen:
-                seen.add(id(thing))
-                todo.append((name, thing))
-    return found
-
-
-def parts_of(thing):
-    """Return {key: object} of what a module, function, class, list, dict or object holds."""
-    if thing is sys.modules:
-        return {name: part for name, part in thing.items() if name.split(".")[0] in OURS}
-    if isinstance(thing, types.ModuleType):
-        package = thing.__name__.split(".")[0]
-        return {key: part for key, part in vars(thing).items() if package in OURS
-                and key[:2] != "__" and (package in PACKAGES or callable(part))}
-    if isinstance(thing, types.FunctionType):
-        return {key: getattr(thing, key) for key in ("__code__", "__defaults__", "__kwdefaults__",
-                                                     "__dict__")}
-    if type(thing) in (list, tuple):
-        return dict(enumerate(thing))
-    kind = thing if isinstance(thing, type) else type(thing)
-    ours = str(getattr(kind, "__module__", "")).split(".")[0] in PACKAGES
-    return dict(thing if type(thing) is dict else vars(thing) if (
-        ours and hasattr(thing, "__dict__")) else {})
-
-
-def must_be_as_before(before):
-    """Raise Refused if a container holds another object than in `before`; it may hold more."""
-    now = {}
-    for place, container, key, thing in before:
-        if id(container) not in now:
-            now[id(container)] = parts_of(container)
-        if now[id(container)].get(key) is not thing:
-            raise Refused("check changed", say("it replaces {name} while it runs", name=place))
 
 
 def parse(data, suffix):
@@ -191,12 +140,11 @@ def parse(data, suffix):
     except (ValueError, LookupError, TypeError, AttributeError, SyntaxError,
             RecursionError, MemoryError) as error:
         raise Refused("not readable", say("the file cannot be read: {error}",
-                                    error=describe(error))) from None
+                                          error=describe(error))) from None
     parts, errors = [], []
     for number, source in enumerate(sources, 1):
         filename = f"<cell {number}>" if suffix == ".ipynb" else "<answer>"
-        lines = source.splitlines(keepends=True)
-        linecache.cache[filename] = (len(source), None, lines, filename)
+        linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
         try:
             parts.append((tree_of(source, filename), filename))
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
@@ -246,18 +194,44 @@ def run(tree, filename, names):
     return errors
 
 
-def look_at(name, names, errors, seed):
+def look_at(subject, names, errors, seed):
     """Return (points, diagnosis, cause) of one class or function."""
-    thing = names.get(name)
+    name, thing = subject.name, names.get(subject.name)
     if not is_answer(thing):
         own = [n for n, v in names.items() if getattr(v, "__module__", "") == "__main__"]
         why = say("; it defines {names}", names=", ".join(own[:5])) if own else ""
         why += say("; {error}", error=errors[0]) if errors else ""
         return 0, "missing", say("the file defines no {name}{why}", name=name, why=why)
-    report = checked(SUBJECTS[name], thing, seed)
+    report = checked(subject, thing, seed)
+    if report and checked(subject, spoiled(thing), seed):
+        raise Refused("check changed", say("the check takes a wrong {name} for a right one",
+                                           name=name))
     diagnosis = "memory" if "MemoryError" in report.message else report.diagnosis
     half = 0.5 if report.stage == "backward" else 0                    # forward is right
     cause = report.cause if report.example else report.message
     cause = (cause.splitlines() or [""])[0]
     cause = cause if cause.startswith(name) else say("{name}: {message}", name=name, message=cause)
     return 1 if report else half, diagnosis, cause
+
+
+def spoiled(thing):
+    """Return a student's class or function with a result that is certain to be wrong.
+
+    It is the control of the check, whose parts a file may have replaced.
+    """
+    def function(*args, **options):
+        y = np.asarray(thing(*args, **options))
+        return ~y if y.dtype == bool else y + 1
+
+    def forward(self, *args, **options):
+        y, cache = thing.forward(self, *args, **options)
+        return y + 1, cache
+
+    def step(self, *args):
+        thing.step(self, *args)
+        self.parameters[0].value += 1
+
+    if not inspect.isclass(thing):
+        return function
+    own = dict(step=step) if hasattr(thing, "step") else dict(forward=forward)
+    return type(thing.__name__, (thing,), own)

@@ -5,8 +5,8 @@ import functools
 
 import numpy as np
 
+from ..checking.stop import Stop
 from ..language import say
-from .calling import Stop
 
 VOCAB_SIZE, CALLS = 9, 1000
 
@@ -43,7 +43,7 @@ class ScriptedModel:
             where = say("The model has {count} positions, and is asked for {number}.",
                         count=self.max_len, number=tgt.shape[1])
             cause = say("max_len=None is T_src + 50, or model.max_len if that is less.")
-            raise Stop("longer than the model", f"{where} {cause}", where=where, cause=cause,
+            raise Stop("longer than the model", where, cause,
                        question=say("How many tokens may come at most?"))
         ids = memory[..., 0].astype(int)                               # (B, T_src)
         shape = len(ids), 1, 1, ids.shape[1]
@@ -60,7 +60,7 @@ class ScriptedModel:
         where = say("model.decode is given a mask of shape {got}. It needs {shape}: the axes of the"
                     " heads and of the queries have length 1.", got=np.shape(mask), shape=shape)
         cause = say("not_padding(src, pad) has these axes, and so has mask[:, None, None, :].")
-        raise Stop("mask without axes", f"{where} {cause}", where=where, cause=cause, question=say(
+        raise Stop("mask without axes", where, cause, question=say(
             "Which axes must the mask have, beside those of the scores?"))
 
     def forward(self, src, tgt, *, rng=None):

@@ -1,0 +1,91 @@
+"""The order of a check, which the checks of a layer and of a function have in common."""
+
+from ..language import listed, say
+from .comparing import guess, look, row_of, some_slices
+from .explaining import Finding, compared, explain, is_wrong, reason, telling
+from .report import Row
+from .stop import Stop
+
+
+class Check:
+    """The check of a student's answer: `run` fills `rows` and raises a Stop for the first fault.
+
+    stages : what is checked, one after the other; `stage` is the present one
+    trials : one for each case, the special ones last; `trial` is the one that runs
+    rows : {tensor: Row}
+    """
+
+    stages: tuple[str, ...] = ("function",)
+
+    def __init__(self, subject, student, cases):
+        self.subject, self.student = subject, student
+        self.cases = sorted(cases, key=lambda case: case.special)
+        self.stage, self.trial, self.trials = self.stages[0], None, []
+        self.rows: dict[str, Row] = {}
+
+    @property
+    def formula(self):
+        return self.subject.formulas[self.stage]
+
+    def begin(self):
+        """Make what the first stage needs."""
+
+    def finish(self):
+        """Check what is left when all numbers are right."""
+
+    def rows_of_all(self):
+        """Return {tensor: Row} of all trials."""
+        return {tensor: Row(tensor) for trial in self.trials for tensor in trial.expected}
+
+    def run(self):
+        """Raise a Stop that names the first fault, if any."""
+        self.begin()
+        ordinary = sum(not case.special for case in self.cases)
+        for stage in self.stages:
+            self.stage = stage
+            self.try_all(self.trials[:ordinary], self.trials[:ordinary])
+            for i in range(ordinary, len(self.trials)):                # special ones one by one
+                self.try_all([self.trials[i]], self.trials[: i + 1])
+        self.finish()
+
+    def try_all(self, new, trials):
+        """Run the new trials, and compare the results of all trials so far."""
+        for trial in new:
+            self.trial = trial
+            try:
+                self.compute(trial)
+            except Stop as stop:
+                stop.advise(trial.case)
+                raise self.explained_shape(stop, trials) from stop
+        tensors = self.tensors()
+        for tensor in tensors:
+            self.rows[tensor] = row_of(tensor, compared(trials, tensor))
+        wrong = [tensor for tensor in tensors if not self.rows[tensor].ok]
+        self.suspect(trials, wrong)
+        if wrong:
+            raise self.diagnosed(trials, wrong)
+
+    def diagnosed(self, trials, wrong):
+        """Return a Stop with what is known of wrong tensors."""
+        pairs = compared(telling(trials, wrong[:1]), wrong[0])
+        seen = self.seen(look(pairs), trials)
+        edit, why = explain(self.formula, self.stage, trials, wrong, self.code())
+        key, why = reason(seen, edit, why) or guess(pairs, compared(trials, wrong[0]))
+        if key == "wrong":                                             # others may tell more
+            key, why = next(((some[0], say("{name}: {message}", name=t, message=some[1]))
+                             for t in wrong[1:] if (some := some_slices(compared(trials, t)))),
+                            (key, why))
+        finding = Finding(self.stage, wrong, telling(trials, wrong), seen, why, edit)
+        return Stop(key, say("Forward is right; wrong is {names}. {why}", names=listed(wrong),
+                             why=why) if self.stage == "backward" else why, finding=finding)
+
+    def explained_shape(self, stop, trials):
+        """Return the Stop for an array of a wrong shape with what explains the array, if known."""
+        if stop.got is None or not self.fill(trials):
+            return stop
+        wrong = [t for t in self.tensors() if any(is_wrong(trial, [t]) for trial in trials)]
+        edit, why = explain(self.formula, self.stage, trials, wrong, self.code())
+        if not edit:
+            return stop
+        finding = Finding(self.stage, wrong, telling(trials, wrong), None, "", edit)
+        return Stop(edit.key, f"{stop.where} {why}", tensor=stop.tensor, finding=finding)
