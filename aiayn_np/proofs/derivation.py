@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from .gradient_check import COMPLEX_STEP, COMPLEX_TOLERANCE
+from .slopes import COMPLEX_STEP, COMPLEX_TOLERANCE
 
 REAL_STEP, AGREE = 1e-5, 1e-8  # the central difference has an error of about 1e-10
 DEFINITION, BEGINS, HOLDS = "definition", "begins", "holds"

@@ -1,11 +1,9 @@
 """Find the arrays of a layer in public code, and the gradients of these arrays."""
 
-import ast
 import inspect
 import itertools
 import operator
 import re
-import textwrap
 from collections.abc import Callable, Iterable, Iterator
 from types import FunctionType, MethodType, ModuleType
 from typing import Any
@@ -23,8 +21,6 @@ UPSTREAM = re.compile(  # dnext_c, dZ, d_h, g2, grad_w, h_grad, next_dc, top_dif
 VALUE = re.compile(  # names that begin like gradients but are values
     r"^(data|dims?|dtype|drop\w*|dilation|depth|gates?|gamma|d_model|d_[kv]|group\w*"
     r"|denom\w*|den|dist\w*|diag\w*|decay\w*|det|degrees?|draws?|gain|gelu|grid|graph)$")
-WITHOUT = "has no gradient, though the output may depend on it"
-LEFT_OVER = "; backward wrote {}, and as_layer(gradients=) says what the gradient is"
 TARGET = re.compile(r"true|target|label|gold|expected|^[ty]$")  # what a loss compares with
 STATE = re.compile(r"^[hc]\d*$|prev|state|hidden|memory|carry")  # what a step passes on
 
@@ -34,17 +30,6 @@ def arguments(function: Callable, with_defaults: bool = False) -> list[str]:
     return [p.name for p in inspect.signature(function).parameters.values()
             if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
             and (with_defaults or p.default is p.empty)]
-
-
-def names_returned(function: Callable) -> list[str]:
-    """Return the names of the results in the last ``return`` of a function; [] without a source."""
-    try:
-        nodes = ast.walk(ast.parse(textwrap.dedent(inspect.getsource(function))))
-    except (OSError, TypeError, SyntaxError):
-        return []
-    found = [node.value.elts for node in nodes
-             if isinstance(node, ast.Return) and isinstance(node.value, ast.Tuple)]
-    return [ast.unparse(result).partition("[")[0] for result in found[-1]] if found else []
 
 
 def children(node: Any) -> Iterable[tuple[Any, Any]]:
@@ -149,3 +134,8 @@ def dotted(path: tuple) -> str:
     """Return the name of an array in a report: "layers.0.W"."""
     parts = [str(p) for p in path if p not in ("forward", "backward", "self", "")]
     return ".".join(parts[:-1] if len(parts) > 1 and parts[-1] in VALUES else parts)
+
+
+def leaves(y: Any) -> list:
+    """Return the arrays of an output, which may be a tuple, as the state (h, c) of an LSTM."""
+    return [leaf for part in y for leaf in leaves(part)] if isinstance(y, (tuple, list)) else [y]

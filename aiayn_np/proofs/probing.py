@@ -1,5 +1,4 @@
-"""Helpers of the assertions in properties.py: they call a model of any code, and compare results.
-The helper `randomise` is for every gradient check.
+"""Helpers of the assertions in properties.py, and `randomise` for every gradient check.
 
 A model that cannot be checked raises TypeError or ValueError here. A wrong result raises
 AssertionError.
@@ -54,12 +53,6 @@ def find(node, name, default=None):
             nodes += vars(node).values() if hasattr(node, "__dict__") else ()
         nodes += node if isinstance(node, (list, tuple)) else ()
     return default
-
-
-def dtype_of(layer):
-    """Return the dtype of a layer's first Parameter; float64 for a layer without Parameters."""
-    parameters = layer.named_parameters() if hasattr(layer, "named_parameters") else ()
-    return next((p.value.dtype for _, p in parameters), np.dtype(float))
 
 
 def vocabulary(model):

@@ -20,7 +20,6 @@ from typing import Any
 import numpy as np
 
 from .probing import (
-    dtype_of,
     find,
     input_names,
     matrices,
@@ -163,7 +162,9 @@ def assert_permutation_equivariant(encoder: Any, *, d_model: int | None = None, 
     input_names(encoder, ("x",))
     rng = np.random.default_rng(seed)
     d_model = find(encoder, "d_model") if d_model is None else d_model
-    x = rng.standard_normal((2, length, d_model)).astype(dtype_of(encoder))
+    parameters = encoder.named_parameters() if hasattr(encoder, "named_parameters") else ()
+    dtype = next((p.value.dtype for _, p in parameters), np.dtype(float))
+    x = rng.standard_normal((2, length, d_model)).astype(dtype)
     want = steady_output(encoder, x)
     orders = np.arange(length)[::-1], np.roll(np.arange(length), 1)
     return max(

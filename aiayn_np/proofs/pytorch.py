@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .finding import arguments
+from .finding import arguments, leaves
 
 
 def is_of_torch(layer: Any) -> bool:
@@ -31,7 +31,7 @@ def of_torch(module: Any) -> dict:
         inputs = [torch.tensor(x, requires_grad=x.dtype.kind == "f") for x in arrays]
         with torch.random.fork_rng(devices=[]):                        # dropout repeats
             y = (module.apply if is_function else module)(*inputs, **options)
-        parts = [t for t in tensors_in(y) if torch.is_tensor(t) and t.is_floating_point()]
+        parts = [t for t in leaves(y) if torch.is_tensor(t) and t.is_floating_point()]
         y = torch.cat([part.flatten() for part in parts]) if len(parts) > 1 else parts[0]
         return y.detach().numpy(), (y, inputs)
 
@@ -51,8 +51,3 @@ def of_torch(module: Any) -> dict:
     names = arguments(module.forward, with_defaults=True)[is_function:]
     return dict(forward=forward, backward=backward, parameters=parameters, names=names,
                 title=(module if is_function else type(module)).__name__)
-
-
-def tensors_in(y: Any) -> list:
-    """Return the tensors of an output, which may be a tuple of tuples, as that of an LSTM."""
-    return [t for part in y for t in tensors_in(part)] if isinstance(y, (tuple, list)) else [y]

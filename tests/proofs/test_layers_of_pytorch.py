@@ -35,7 +35,7 @@ def test_a_function_of_pytorch(factor, rng):
     assert report.title == "Square"
 
 
-def test_modules_of_pytorch_pass_and_buffers_are_told(rng):
+def test_modules_of_pytorch_pass(rng):
     nn = pytorch().nn
     layers = nn.Linear(4, 6), nn.BatchNorm1d(6), nn.Dropout(0.3), nn.Linear(6, 2)
     layers[0].bias.requires_grad_(False)
@@ -43,7 +43,7 @@ def test_modules_of_pytorch_pass_and_buffers_are_told(rng):
     assert report, report
     assert of_tensors(report, ok=True) == [
         "input", "0.weight", "1.weight", "1.bias", "3.weight", "3.bias"]
-    assert list(report.not_checked) == ["0.bias", "1.running_mean", "1.running_var"]
+    assert report.not_checked == {}                                    # none has an effect on y
     x = rng.standard_normal((2, 3, 4))
     report = check_gradients(nn.MultiheadAttention(4, 2, batch_first=True), x, x + 1, x - 1)
     assert report, report

@@ -12,8 +12,10 @@ import numpy as np
 
 from aiayn_np.attention import ScaledDotProductAttention
 from aiayn_np.multi_head import MultiHeadAttention
-from aiayn_np.proofs.gradient_check import ALL, COMPLEX_TOLERANCE, Proof
+from aiayn_np.proofs.gradient_check import Proof
 from aiayn_np.proofs.probing import randomise
+from aiayn_np.proofs.report import ALL
+from aiayn_np.proofs.slopes import COMPLEX_TOLERANCE
 from aiayn_np.transformer import Transformer
 from aiayn_np.variants.models import llama
 

@@ -1,0 +1,98 @@
+"""Central differences of the gradient check, and the verdict on one direction."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .report import Row, Verdict, Why
+
+COMPLEX_STEP = 1e-20
+COMPLEX_TOLERANCE = 1e-12  # relative to the value, or to 0.01 |u| |v|
+CONFIRMED = 1e-5  # a central difference this near confirms the complex step,
+ROUNDED_AWAY = 1e-2  # also if rounding explains a larger difference, up to this one
+FLOAT32 = 1e-5  # tolerance of a gradient that is returned, or computed from a cache, in float32
+MOST_ROUNDING = 1e-3  # that is believed of the best slope
+
+
+@dataclass(frozen=True)
+class Precision:
+    """The precision of central differences, for a forward in float64 or float32."""
+
+    unit: float  # the largest relative rounding error of a number, with some margin
+    steps: tuple[float, ...]  # several, because a step across the kink of a ReLU shows nothing
+    tolerance: float  # relative to the largest of |value|, share |gradient|, floor |u| |v|
+    share: float = 0.01
+    floor: float = 0.01
+    directions: int = 1  # an error of a few per cent may be small in one direction
+    length: float = np.inf  # tolerance of the gradient's length, over all directions together
+    why: tuple[Why, ...] = ()  # what a verdict says of it
+
+
+DOUBLE = Precision(1e-15, (1e-6, 1e-7, 1e-5), 1e-7)
+SINGLE = Precision(3e-7, (1e-2, 1e-3, 3e-3, 3e-4), 3e-3, 0.3, 0.0, 4, 5e-3, (Why.SINGLE,))
+
+
+@dataclass(frozen=True)
+class Slope:
+    """A central difference along a direction."""
+
+    value: float
+    noise: float  # the largest error that rounding may have caused
+    doubt: float  # noise plus the difference between left and right slope
+    step: float
+    scale: float  # errors are relative to the values, or to this number if it is larger
+
+    def error(self, other: float) -> float:
+        """Return the relative difference to a number; inf if the value or the number is nan."""
+        error = abs(self.value - other) / max(abs(self.value), abs(other), self.scale)
+        return error if np.isfinite(error) else np.inf
+
+    def rounding(self, other: float) -> float:
+        """Return the part of the error that rounding may have caused."""
+        return self.noise / max(abs(self.value), abs(other), self.scale)
+
+    def supports(self, other: float, tolerance: float) -> bool:
+        """Tell whether error and rounding both are within the tolerance."""
+        return max(self.error(other), self.rounding(other)) <= tolerance
+
+    def confirms(self, other: float, tolerance: float, most: float) -> bool:
+        """Tell whether the error is within tolerance plus rounding, which counts up to `most`."""
+        return self.error(other) <= tolerance + min(self.rounding(other), most)
+
+    def refutes(self, other: float, tolerance: float) -> bool:
+        """Tell whether the error is larger than tolerance and rounding explain."""
+        return self.doubt < np.inf and self.error(other) > tolerance + self.rounding(other)
+
+
+def decided(name: str, analytic: float, exact: float, slopes: list[Slope], precision: Precision,
+            rounded: float) -> Row:
+    """Decide the row of one direction.
+
+    exact : the complex step; nan if there is none
+    rounded : tolerance of a gradient in float32; 0 for one in float64
+
+    | a slope confirms the complex step, and none says that it is misled | the complex step |
+    | a slope confirms the gradient                                      | ok               |
+    | the best slope differs by more than rounding explains              | WRONG            |
+    | anything else                                                      | undecided        |
+    """
+    best = min(slopes, key=lambda slope: slope.doubt)
+    limit = max(precision.tolerance, rounded)
+    confirmed = any(s.confirms(exact, CONFIRMED, ROUNDED_AWAY) for s in slopes)
+    misled = any(s.supports(analytic, limit) for s in slopes) and not any(
+        s.supports(exact, precision.tolerance) for s in slopes)
+    if confirmed and not misled:
+        error = abs(analytic - exact) / max(abs(analytic), abs(exact), best.scale)
+        state = Verdict.OK if error <= max(COMPLEX_TOLERANCE, rounded) else Verdict.WRONG
+        row = Row(name, analytic, exact, best.value, error, state)
+    else:
+        near = [s for s in slopes
+                if s.confirms(analytic, limit, MOST_ROUNDING if s is best else limit)]
+        slope = min(near, key=lambda s: s.error(analytic), default=best)
+        refuted = Verdict.WRONG if best.refutes(analytic, limit) else Verdict.UNDECIDED
+        why = precision.why or ((Why.NOT_COMPLEX if np.isnan(exact) else Why.NOT_ANALYTIC),)
+        row = Row(name, analytic, slope.value, best.value, slope.error(analytic),
+                  Verdict.OK if near else refuted, why, slope.step)
+    if rounded and row.ok and row.error > COMPLEX_TOLERANCE:
+        row.why += (Why.GRADIENT,)
+    return row
