@@ -129,10 +129,10 @@ class Run:
             return True
         if not ranks.rank:
             self.metrics.unlink(missing_ok=True)                       # it is out of date
-        saved = time.perf_counter()
+        saved = started = time.perf_counter()
         with not_finite_is_told():
             for record in records:
-                record.seconds += earlier
+                record.seconds = earlier + time.perf_counter() - started
                 self.history.append(record)
                 ends = ranks.first(stop())
                 if record.measured or ends or time.perf_counter() - saved > SAVE_EVERY:
