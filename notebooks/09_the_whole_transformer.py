@@ -26,12 +26,15 @@ if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service
     subprocess.run([sys.executable, "-m", "pip", "install", "-q", package], check=True)
 
 # %%
+import itertools
+
 import numpy as np
 
 from aiayn_course.drawings import figure_1, model_gradients, model_shapes
 from aiayn_np import (
     CopyTask,
     LabelSmoothedCrossEntropy,
+    Parameter,
     Transformer,
     attention_maps,
     causal,
@@ -42,10 +45,10 @@ from aiayn_np import (
 from aiayn_np.training.loss import ModelLoss
 
 # %% [markdown]
-# Eight lessons made the parts. Put together, and full of random numbers, they are asked to copy a row of symbols.
+# Eight lessons made the parts. Put together, with random numbers, they are asked to copy a row of symbols.
 #
 # <!-- slide: It cannot do it yet
-# Eight lessons made the parts. Put together, and full of random numbers, they are asked to copy a row of symbols.\
+# Eight lessons made the parts. Put together, with random numbers, they are asked to copy a row of symbols.\
 # [code]
 # [print]
 # Training will change the numbers (Lesson 10), and the machine stays what it is. -->
@@ -103,6 +106,37 @@ print(model.src_embedding.E is model.tgt_embedding.E is model.output_projection.
 # %% [markdown]
 # <!-- answer:
 # [print] -->
+#
+# There is one $E$, and three boxes use it. <!-- result -->
+#
+# Why does the untrained model repeat itself? Change one thing: give the projection at the top the same rows in another order, so that a row at the top is no longer the row that went in below.
+#
+# > **Predict.** Eight untrained models read 300 sequences. How often is the token that a model has just read the one that it says comes next? (By chance: 1 in 11.)
+# >
+# > - 1 in 11, both times: its numbers are random → They are random, but top and bottom have the same ones.
+# > - More than 1 in 11 with one shared E, less with the rows in another order → What a row brings in below finds the same row at the top. <!-- true: min(again["shared"]) > 1 / 11 > np.median(again["other order"]) -->
+# > - More than 1 in 11, both times → Then the sharing would not matter.
+# >
+# > <!-- given: The untrained model writes one token again and again. The matrix $E$ of its embeddings is also that of the projection at the top. In the control the projection has the same rows in another order. -->
+
+# %%
+again = {"shared": [], "other order": []}
+for seed, name in itertools.product(range(8), again):
+    own = np.random.default_rng(seed)
+    raw = Transformer(task.vocab_size, N=2, d_model=16, d_ff=32, h=2, rng=own)
+    if name == "other order":                                          # at the top only
+        raw.output_projection.E = Parameter(own.permutation(raw.output_projection.E.value))
+    read, just_read, _ = task.batch(300, np.random.default_rng(1))     # (B, T) each
+    says = raw(read, just_read).argmax(axis=-1)                        # (B, T_tgt)
+    again[name].append((says == just_read)[just_read != task.pad].mean())
+for name, share in again.items():
+    print(f"{name:11} {min(share):.2f} to {max(share):.2f}, median {np.median(share):.2f}")
+
+# %% [markdown]
+# <!-- answer: A token that is likely after itself is written again and again
+# [print] -->
+#
+# With one $E$ all eight models repeat what they read more often than chance; with the rows in another order most do so less often than chance. A token that is likely after itself is written again and again. <!-- result -->
 #
 # ## 9.2 What goes in: the shift
 #
@@ -187,7 +221,7 @@ print("logits", logits.shape, "  largest difference:", np.abs(by_hand - logits).
 model_shapes(model, src, tgt_in)
 
 # %% [markdown]
-# (Each decoder layer keeps the memory, and the sum counts it once. The sums with the positions keep nothing; the softmax is part of the loss.) Between the boxes the shape is always $(B, T, d_\mathrm{model})$, so layers can be stacked. Only inside is it another: a network widens to $d_{ff}$, and each of the $h$ heads of an attention makes a map. <!-- result -->
+# Between the boxes the shape is always $(B, T, d_\mathrm{model})$, so layers can be stacked. Only inside is it another: a network widens to $d_{ff}$, and each of the $h$ heads of an attention makes a map. <!-- result -->
 #
 # > **Predict.** Every source gets twice as long, the targets stay. Which maps grow?
 # >
@@ -380,6 +414,7 @@ print(f"base model: {base:,}, and {37_000 * 512 / base:.0%} of them in E")
 # ## 9.9 Check what this lesson claimed
 
 # %%
+assert min(again["shared"]) > 1 / 11 > np.median(again["other order"]) # one E: it repeats itself
 assert np.abs(by_hand - logits).max() < 1e-12                          # nine calls are the model
 assert from_rule < 1e-12                                               # p - q
 assert not grad_memory[src == task.pad].any()                          # padding teaches nothing
