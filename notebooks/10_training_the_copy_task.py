@@ -52,7 +52,7 @@ from aiayn_np.training.loop import averaged, token_scores
 #
 # <!-- slide: Untrained, it gives no right token more than 0.11
 # ![]
-# Asked to copy `3 1 4 1 5`, it writes 7 in every row: its numbers are random. -->
+# Asked to copy `3 1 4 1 5`, it writes 7 in every row. A 7 just read makes 7 likelier: one matrix $E$ is at the bottom and at the top (Lesson 9.1). -->
 
 # %%
 task = CopyTask(symbols=10, max_length=8)
@@ -74,10 +74,12 @@ def sure_of(model, when):
     return fig, right
 
 model, question = new_model(), task.source("3 1 4 1 5")                # question: (1, T_src)
-sure_of(model, "before")[0]                                            # at most 0.11
+fig, right_before = sure_of(model, "before")
+print(f"right tokens: at most {right_before.max():.2f}")
+fig
 
 # %% [markdown]
-# Untrained, it gives no right token more than 0.11. After 400 steps it will copy. <!-- result -->
+# Untrained, it gives no right token more than 0.11, and a 7 just read makes 7 likelier: one matrix $E$ is at the bottom and at the top (Lesson 9.1 has the control). After 400 steps it will copy. <!-- result -->
 #
 # <!-- say: In each row it writes the brightest, the ring. Point at a row: it has the probabilities of the 13 tokens, after what the model wrote itself. The number in brackets is what the right token gets; guessing would give 1/13, or 0.08. Tempting: it is an attention map. It is not; it is what the model says. -->
 #
@@ -327,11 +329,25 @@ print(f"guessing  loss {np.log(13):.2f}\n1st step  loss {losses[0]:.2f}\n30th st
 # %% [markdown]
 # <!-- slide: After 30 steps the loss is below that of guessing, $\ln 13$
 # [print]
-# At first it is above: random numbers are surer than a guess, and wrong. -->
+# At first it is above. Why? -->
 #
-# The first loss is above that of guessing, $\ln 13 = 2.56$. <!-- result -->
+# The first loss is above that of guessing, $\ln 13 = 2.56$. <!-- result --> Why? Take the untrained model, and make its logits ten times smaller: the same preferences, less sure.
 #
-# <!-- say: Point at 3.06: it is worse than to give each class the same. Tempting: to forget zero_grad (Question 1). -->
+# <!-- say: Point at the first loss: it is worse than to give each class the same. Tempting: to forget zero_grad (Question 1). -->
+
+# %%
+logits = new_model()(src, tgt_in)                                      # (B, T, V)
+for times in (1, 0.1):
+    _, loss_cache = criterion.forward(times * logits, targets=tgt_out)
+    print(f"logits times {times}  loss {token_scores(loss_cache)[0]:.2f}")
+
+# %% [markdown]
+# <!-- slide: Less sure, it is as good as a guess: it was too sure of what it did not know
+# [print] -->
+#
+# Less sure, it is as good as a guess. So the untrained model was too sure of what it did not know. <!-- result -->
+#
+# <!-- say: Only the size of the logits has changed, not which is the largest. Tempting: its guesses are worse than chance. They are as good as chance, and it is too sure of them. -->
 #
 # The library's `train` is this loop.
 #
@@ -405,13 +421,13 @@ print(f"measured, teacher-forced  sequences right {right.all(axis=1).mean():.2f}
 # %% [markdown]
 # <!-- answer: Nearly half of the sequences are right
 # [print]
-# Mistakes spread evenly would leave 0.41, the mean of $0.88^L$ over the lengths $L$: so some sequences are harder. -->
+# The last two must agree: while all is right, the model's own prefix is the true one. Mistakes spread evenly would leave fewer, the mean of $p^L$ over the lengths $L$: so some sequences are harder. -->
 #
-# Nearly half of the sequences are right. (While all is right, the model's own prefix *is* the true one.) Mistakes spread evenly would leave 0.41, the mean of $0.88^L$ over the lengths $L$. <!-- result --> Where are they?
+# Nearly half of the sequences are right. (The last two must agree: while all is right, the model's own prefix *is* the true one.) Mistakes spread evenly would leave fewer: the mean of $p^L$ over the lengths $L$, if $p$ of the tokens are right. <!-- result --> Where are they?
 #
 # <!-- say: Compare the first bar with the two others, which were measured, decoded and teacher-forced, after the true prefix. These are alike: as long as all is right, the model's own prefix is the true one. Tempting: 0.88; but nine tokens of ten are less than half of the sequences. -->
 #
-# <!-- slide: The mistakes sit in the long sequences: with 8 digits one in fourteen is right
+# <!-- slide: The mistakes sit in the long sequences: with 8 digits hardly one is right
 # [print]
 # (*independent*: $p^L$, if one mistake had nothing to do with another.) -->
 
@@ -423,7 +439,7 @@ for n in range(3, 9):
     print(f"{n} digits", np.round([token, token ** (n + 1), sequence], 2))
 
 # %% [markdown]
-# The mistakes sit in the long sequences. With 8 digits one in fourteen is right. Within one length (but for 8 digits) they are about *independent*: $L$ tokens, each right with $p$, are all right with $p^L$. <!-- result -->
+# The mistakes sit in the long sequences. With 8 digits hardly one is right. Within one length (but for 8 digits) they are about *independent*: $L$ tokens, each right with $p$, are all right with $p^L$. <!-- result -->
 #
 # <!-- say: Go down the right column. Say: one number for all hides that short sequences are learned and long ones not yet. Then compare it with the middle: within one length, chance is enough. Tempting: mistakes follow one another, as a wrong token misleads the next; but here each token was asked for after the true prefix. -->
 #
@@ -449,7 +465,7 @@ ax.figure
 # %% [markdown]
 # In this chosen case, the mean copies more than four of the five states do. A single state may jump away; the mean hardly follows. <!-- result -->
 #
-# <!-- say: Point at 350, in the burst, and at the mean. Say that the five states were chosen to show it: state 330 alone has all right. Tempting: the outputs are averaged. It is the parameters. -->
+# <!-- say: Point at 350, in the burst, and at the mean. Say that the five states were chosen to show it. Tempting: the outputs are averaged. It is the parameters. -->
 #
 # ## 10.9 Let it write
 #
@@ -474,6 +490,7 @@ fig
 assert not warm.failing[2:].any()                                      # the norm before
 assert np.allclose(losses, [r.loss for r in history[:30]], atol=1e-3)  # the loop is train
 assert all(r.loss < blind_loss(task) for r in history[39:])            # it reads
+assert abs(losses[0] - np.log(13)) > 5 * abs(token_scores(loss_cache)[0] - np.log(13))    # less sure
 assert even < exact < 0.5
 assert sequence < 0.1                                                 # of those with 8 digits
 assert abs(exact - right.all(axis=1).mean()) < 0.005                   # but for rounding
