@@ -171,7 +171,8 @@ def test_a_grade_is_told_in_chinese_and_its_names_stay(tmp_path):
     linear, masks = grade(submissions(tmp_path), language="zh")
     assert (linear.exercise, linear.diagnosis, masks.diagnosis) == (
         "linear", "parameters", "missing")
-    assert linear.message == "Linear 的参数应为：W (4, 5), b (5,)；现在为：无。__init__ 保持模板里的样子。"
+    assert linear.message == ("Linear 的参数应为：W (4, 5), b (5,)；现在为：无。"
+                              "__init__ 保持模板里的样子。")
     assert masks.message.startswith("文件里没有定义 causal；第 1 行出错：`ModuleNotFoundError")
 
 
