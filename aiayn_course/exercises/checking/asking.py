@@ -15,7 +15,7 @@ from aiayn_np.text.columns import width
 
 from ..language import WIDTH, listed, say, tidy
 from ..topics.questions import OF_KEY
-from .comparing import measured, same
+from .comparing import measured
 from .example import Example
 from .explaining import is_wrong, observed
 from .fitting import refitted
@@ -23,18 +23,18 @@ from .kinds import HAND, KINDS
 from .operands import functions_of, names_in, tree_of
 from .report import kinds_in
 from .stop import FIRST
-from .tracing import Watch, of_the_formula, of_the_student, values_of
+from .tracing import Watch
 
 NO_CODE = "Here no piece of your code can be set beside the right one: hint=3 gives the derivation."
 NO_CAUSE = "No single cause is known. Compare each of your steps with the derivation: hint=3."
 ALL_SAID = "What is wrong stands in the report. hint=3 gives the derivation."
 LONG = 80  # columns of a line that is quoted
+PART = re.compile(r"(self\.\w+)(?:\.forward|\.backward)?\(")  # a part that is called
 LINE = "What comes into this line, and what can it not take?"
 SEEN = {  # the diagnosis of what is seen at once: a question
     "zero": "Which line adds to the gradient, and is that line reached?",
     "no gradient": "When this input grows a little, what happens to the output?",
     "sign": "Where does a minus come in?",
-    "float32": "Which line makes an array of its own, and of which type?",
     "rng changes it": "Which line uses rng, and what must it do where dropout is off?",
     "nearly": "Which small number, or which type, comes in?",
     "number of axes": "Which line counts axes, or asks how many there are?",
@@ -56,7 +56,8 @@ def told(checking, stop):
             NO_CAUSE if stop.failure else ALL_SAID)
         where, question, example = stop.where, stop.question, None
         code = stop.failure and checking.trial and beside(
-            checking, stop.failure.code, stop.failure.target, names_so_far(checking))
+            checking, stop.failure.code, stop.failure.target,
+            Watch(checking.formula, checking.stage, checking.trial).names())
     return dict(state=state_of(checking, stop), where=sentence(where), question=tidy(question),
                 example=example, hints=(sentence(cause), sentence(code or "") or say(NO_CODE),
                                         "\n".join(derivation)))
@@ -73,17 +74,6 @@ def state_of(checking, stop):
         return say("Wrong: {wrong}.", wrong=say("forward"))
     wrong = kinds_in(row for row in checking.rows.values() if row.verdict == "WRONG")
     return say("Right: {right}. Wrong: {wrong}.", right=say("forward"), wrong=listed(wrong, 3))
-
-
-def names_so_far(checking):
-    """Return {name of the formula: the student's} for what he has when an error stops his code."""
-    stage, trial, names = checking.stage, checking.trial, {}
-    mine = values_of(trial.runner(stage), of_the_student)
-    for (name, _), some in of_the_formula(checking.formula, stage, trial).items():
-        held = [key[2] for key, own in mine.items() if key[2] and same(own[-1], some[-1])]
-        if name and held and some[-1].size > 1:
-            names[name] = held[0]
-    return names
 
 
 def beside(checking, mine, target, names):
@@ -168,7 +158,8 @@ class Story:
         name = self.finding.wrong[0]
         self.trial = min((t for t in self.finding.trials if is_wrong(t, [name])), key=lambda t: (
             -len(t.case.options), t.expected[name].size < 4, t.expected[name].size))
-        self.watch = Watch(checking.formula, self.finding, self.trial)
+        self.watch = Watch(checking.formula, self.finding.stage, self.trial, self.finding.wrong,
+                           self.edit)
         self.spot = self.watch.spot()
         self.mine = self.watch.names() if self.edit else {}
         self.got, self.want = observed(self.trial, name)
@@ -280,7 +271,9 @@ class Story:
         if self.edit is None:
             return beside(self.checking, self.spot.code, self.spot.key[2],
                           self.watch.names()) if sure else ""
-        line = say(" in line {number}", number=self.spot.key[1]) if sure else ""
+        is_there = sure and any({*PART.findall(after)} <= {*PART.findall(self.spot.code)}
+                                for _, after in self.edit.pieces)
+        line = say(" in line {number}", number=self.spot.key[1]) if is_there else ""
         shown = [say("`{before}` left out" if after == "pass" else
                      "`{after}` where `{before}` is right",
                      before=self.in_his_names(before), after=self.in_his_names(after))

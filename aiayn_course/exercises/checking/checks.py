@@ -1,7 +1,7 @@
 """The order of a check, which the checks of a layer and of a function have in common."""
 
 from ..language import listed, say
-from .comparing import guess, look, row_of, some_slices
+from .comparing import TOLERANCE, errors, guess, look, some_slices
 from .explaining import Finding, compared, explain, is_wrong, reason, telling
 from .report import Row
 from .stop import Stop
@@ -59,7 +59,7 @@ class Check:
                 raise self.explained_shape(stop, trials) from stop
         tensors = self.tensors()
         for tensor in tensors:
-            self.rows[tensor] = row_of(tensor, compared(trials, tensor))
+            self.rows[tensor] = row_of(tensor, compared(new, tensor))  # the others are right
         wrong = [tensor for tensor in tensors if not self.rows[tensor].ok]
         self.suspect(trials, wrong)
         if wrong:
@@ -89,3 +89,18 @@ class Check:
             return stop
         finding = Finding(self.stage, wrong, telling(trials, wrong), None, "", edit)
         return Stop(edit.key, f"{stop.where} {why}", tensor=stop.tensor, finding=finding)
+
+
+def row_of(tensor, compared):
+    """Return the Row of one tensor from a list of (case, got, want), arrays of equal shapes.
+
+    The Row shows the first wrong case, or the largest error of all cases if none is wrong.
+    """
+    row = Row(tensor, "ok")
+    for _, got, want in compared:
+        error = errors(got, want)
+        if row.ok and error.size and (not row.size or error.max() > row.error):
+            row.error, row.size = float(error.max()), error.size
+            row.wrong = int((error > TOLERANCE).sum())
+            row.verdict = "WRONG" if row.wrong else "ok"
+    return row

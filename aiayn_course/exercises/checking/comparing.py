@@ -1,13 +1,11 @@
 """Compare two arrays, and describe their difference: a sign, a factor, some rows, an axis."""
 
-import contextlib
 import itertools
 import math
 
 import numpy as np
 
 from ..language import listed, say
-from .report import Row
 
 TOLERANCE = 1e-10  # relative to the largest expected entry
 NEARLY = "Mostly it comes from float32 on the way, or from a small number that is added."
@@ -58,24 +56,9 @@ def same(got, want):
     return bool(np.all(errors(got, want) <= TOLERANCE))
 
 
-def row_of(tensor, compared):
-    """Return the Row of one tensor from a list of (case, got, want), arrays of equal shapes.
-
-    The Row shows the first wrong case, or the largest error of all cases if none is wrong.
-    """
-    row = Row(tensor, "ok")
-    for _, got, want in compared:
-        error = errors(got, want)
-        if row.ok and error.size and (not row.size or error.max() > row.error):
-            row.error, row.size = float(error.max()), error.size
-            row.wrong = int((error > TOLERANCE).sum())
-            row.verdict = "WRONG" if row.wrong else "ok"
-    return row
-
-
 def look(compared):
-    """Diagnose what is seen at once (nan, zeros, a factor, float32), or return None."""
-    tests = not_finite, all_zero, factor, to_float32
+    """Diagnose what is seen at once (nan, zeros, a factor), or return None."""
+    tests = not_finite, all_zero, factor
     return next((seen for test in tests if (seen := test(compared))), None)
 
 
@@ -156,16 +139,8 @@ def worst_of(compared):
     return max(float(errors(got, want).max(initial=0)) for _, got, want in compared)
 
 
-def to_float32(compared):
-    if worst_of(compared) < 1e-3 and all(np.array_equal(
-            got, got.astype(np.float32), equal_nan=True) for _, got, _ in compared):
-        return "float32", say("The numbers are rounded to float32, and the input is float64."
-                              " Every result must have the type of x: look for astype and dtype.")
-    return None
-
-
 def nearly(compared):
-    """Diagnose results that are right except for the last digits, for another reason."""
+    """Diagnose results that are right except for the last digits."""
     worst = worst_of(compared)
     if worst > 1e-3:
         return None
@@ -232,8 +207,7 @@ def measured(stage, trial, got, want):
     got, want = np.asarray(got), np.asarray(want)
     if got.shape != want.shape:
         return say("It has shape {got}, and must have {want}.", got=got.shape, want=want.shape)
-    return (sums(got, want) or only_where(trial, got, want)
-            or (stage == "forward" and without(trial)) or "")
+    return sums(got, want) or (without(trial) if stage == "forward" else "")
 
 
 def sums(got, want):
@@ -252,36 +226,6 @@ def sums(got, want):
                        "A row of yours adds up to {row}, and along axis {axis} to {total}.",
                        row=row, total=total, axis=column)
     return ""
-
-
-def only_where(trial, got, want):
-    """Name the condition on an input under which entries are wrong, or return ""."""
-    given = {**dict(zip(getattr(trial, "names", ()), trial.case.inputs)), **trial.case.options}
-    bad = errors(got, want) > TOLERANCE
-    for name, condition, mask, exact in conditions(given):
-        while np.ndim(mask) < bad.ndim and np.shape(mask) == bad.shape[:np.ndim(mask)]:
-            mask = mask[..., None]
-        with contextlib.suppress(ValueError):
-            mask = np.broadcast_to(mask, bad.shape)
-            if bad.any() and not mask.all() and not (bad & ~mask).any() and (
-                    exact <= np.array_equal(bad, mask)) and 2 * bad.sum() >= mask.sum():
-                return say("It is wrong only where {name} {condition}.", name=f"`{name}`",
-                           condition=condition)
-    return ""
-
-
-def conditions(given):
-    """Yield (name, words, mask, exact) of what may be special about entries of the inputs.
-
-    exact : whether all such entries must be wrong, since the others may be right by chance
-    """
-    for name, x in given.items():
-        if isinstance(x, np.ndarray) and x.dtype == bool:
-            yield from ((name, say("is False"), ~x, False), (name, say("is True"), x, False))
-        elif isinstance(x, np.ndarray) and x.dtype.kind in "fi":
-            yield from ((name, words, mask, exact) for words, mask, exact in (
-                (say("is 0"), x == 0, True), (say("is -inf"), np.isneginf(x), False),
-                (say("is negative"), x < 0, True), (say("is positive"), x > 0, True)))
 
 
 def without(trial):

@@ -97,6 +97,13 @@ SAID = (  # (what the error says, with the line it stops in; diagnosis, sentence
      "X.T reverses all axes, so this is right for one matrix alone. The gradient of a parameter is"
      " a sum over all positions of all sequences: lay them one below another first,"
      " x.reshape(-1, x.shape[-1]), and grad_y too."),
+    (r"cannot reshape array(?!.*\.backward\()", "another shape", "The number of entries stays the"
+     " same in a reshape. Is it the array that you mean, and is its last axis as wide as you think:"
+     " d_model, d_k or d_v?"),
+    (r"arrays used as indices must be of integer", "index", "An index holds whole numbers."
+     " np.add.at is given the array, the indices and the values, in this order."),
+    (r"must have same number of dimensions", "number of axes", "Arrays that are joined have equally"
+     " many axes: x[:, None] has one more than x."),
     (r"could not broadcast input array", "shapes", "What is written must have the shape of the"
      " place that it is written into."),
 )
@@ -164,41 +171,41 @@ def stop_of(error, what, case):
         return Stop("changed in place", say(
             "{what} writes{line} into an array that it was given. {why}", what=what,
             line=line_of(error, 60), why=say(OWN_ARRAY)))
-    key, why, question = failure.shown or (*advice(failure), question_of(failure))
+    key, why, question = failure.shown or advice(failure)
     return Stop(key, where_of(failure, case), why, failure=failure,
                 question=f"{shown(failure.found)} {say(question)}".strip())
 
 
 def advice(failure):
-    """Return (diagnosis, sentence) for an error."""
-    line, found, text = line_of(failure.error), failure.found, failure.text
-    part = say(PARTS) if ".backward(" in line else ""
+    """Return (diagnosis, sentence, question) for an error."""
+    question = next(asked for pattern, asked in ASKED if re.search(pattern, failure.text))
     if is_mask_index(failure):
-        return MASK_INDEX[0], say(MASK_INDEX[2])
-    for pattern, diagnosis, sentence in SAID:
-        match = re.search(pattern, f"{failure.what} {text} `{line}")
-        if match and (diagnosis != "another product" or failure.has_call("dot")) and not (
-                "one too large" in sentence and has_whole_numbers(found)):
-            name = next(filter(None, match.groups()), "")
-            return diagnosis, f"{say(sentence, name=name)} {part}".strip()
-    if entry := no_array(failure):
-        is_tuple = entry[0] is tuple and failure.what.endswith(".backward")
-        is_others = failure.in_part and entry in CACHES
-        return entry[1], say(PARTS if is_others else GRADIENTS if is_tuple else entry[2])
-    if failure.in_part and BROADCAST.search(text):
-        return "shapes", say(PARTS)
-    diagnosis, said = shapes_that_do_not_fit(failure) or ("error", "")
-    return diagnosis, f"{said} {part}".strip()
-
-
-def question_of(failure):
-    """Return the question for an error."""
+        return MASK_INDEX[0], say(MASK_INDEX[2]), MASK_INDEX[1]
     entry = no_array(failure)
+    is_others = failure.in_part and entry in CACHES
     if entry and not re.search("'Cache' object has no|KeyError", failure.text):
-        return WHOSE if failure.in_part and entry in CACHES else WHICH
-    if is_mask_index(failure):
-        return MASK_INDEX[1]
-    return next(question for pattern, question in ASKED if re.search(pattern, failure.text))
+        question = WHOSE if is_others else WHICH
+    if said := told_of(failure):
+        return *said, question
+    if entry:
+        is_tuple = entry[0] is tuple and failure.what.endswith(".backward")
+        return (entry[1], say(PARTS if is_others else GRADIENTS if is_tuple else entry[2]),
+                question)
+    diagnosis, said = shapes_that_do_not_fit(failure) or ("error", "")
+    part = say(PARTS) if ".backward(" in failure.code and said != say(PARTS) else ""
+    return diagnosis, f"{said} {part}".strip(), question
+
+
+def told_of(failure):
+    """Return (diagnosis, sentence) of the first entry of SAID that fits an error, or None."""
+    line = line_of(failure.error)
+    for pattern, diagnosis, sentence in SAID:
+        match = re.search(pattern, f"{failure.what} {failure.text} `{line}")
+        if match and (diagnosis != "another product" or failure.has_call("dot")) and not (
+                "one too large" in sentence and has_whole_numbers(failure.found)):
+            said = say(sentence, name=next(filter(None, match.groups()), ""))
+            return diagnosis, f"{said} {say(PARTS)}" if ".backward(" in line else said
+    return None
 
 
 def is_mask_index(failure):
@@ -241,6 +248,8 @@ def shapes_that_do_not_fit(failure):
     """Return (diagnosis, sentence) for NumPy's broadcast error, or None."""
     if not (match := BROADCAST.search(failure.text)):
         return None
+    if failure.in_part:
+        return "shapes", say(PARTS)
     shapes = [ast.literal_eval(shape) for shape in match[1].split()]
     first, second, *target = [s for s in shapes if s] if len(shapes) > 2 else shapes
     if first == second[::-1]:

@@ -7,6 +7,9 @@ import numpy as np
 from aiayn_np.text.columns import flush_left, width
 
 from ..language import say, say_name
+from .comparing import errors
+
+SHOWN = 4  # numbers of a row
 
 
 @dataclass
@@ -26,13 +29,11 @@ class Example:
 
     @classmethod
     def of(cls, name, case, got, want):
-        """Make the Example of two arrays."""
+        """Make the Example of two arrays of a shape, or of rows of ids of two lengths."""
         got, want = np.asarray(got), np.asarray(want)
-        off = apart(got, want)
+        off = errors(got, want) if got.shape == want.shape else np.array(
+            [[not np.array_equal(a, b)] for a, b in zip(got, want)])
         index = tuple(map(int, np.unravel_index(np.argmax(off), off.shape))) if off.size else ()
-        if got.shape != want.shape:                                    # show a row of each
-            got, want = (x.reshape(-1, x.shape[-1]) if x.ndim else x for x in (got, want))
-            index = index[:2] if len(got) == len(want) else (0, 0)
         planes = [np.atleast_2d(x[index[:-2]] if x.ndim > 2 else x) for x in (got, want)]
         return cls(name, case, index, *planes)
 
@@ -42,10 +43,7 @@ class Example:
         most = SHOWN * (2 if self.want.dtype.kind in "ib" else 1)
         begin = max(last - most + 1, 0)
         both = [some[row, begin : begin + most] for some in (self.got, self.want)]
-        for digits in (3, 6, 9, 12):                                   # until they differ
-            rows = [[short(x, digits) for x in some] for some in both]
-            if rows[0] != rows[1]:
-                break
+        rows = [[short(x, digits_of(*both)) for x in some] for some in both]
         wide = max(len(cell) for cells in rows for cell in cells)
         names = [say("yours"), say("expected")]
         columns = max(map(width, names))
@@ -53,23 +51,17 @@ class Example:
                  for name, cells in zip(names, rows)]
         end = begin + most if begin + most < max(self.got.shape[1], self.want.shape[1]) else ""
         place = ", ".join([*map(str, self.index[:-1]), f"{begin or ''}:{end}"])
-        at = say_name(self.name) + (f"[{place}]" if self.index else "")
-        return [say("{at} ({case}):", at=at, case=say(self.case)), *lines]
+        return [self.title(f"[{place}]" if self.index else ""), *lines]
+
+    def title(self, place):
+        """Return a line that names the array, a place in it, and the case."""
+        return say("{at} ({case}):", at=f"{say_name(self.name)}{place}", case=say(self.case))
 
 
-def apart(got, want):
-    """Return how far each entry is off; for arrays of two shapes, which rows differ."""
-    if got.shape != want.shape:
-        if got.ndim != 2 or want.ndim != 2 or len(got) != len(want):
-            return np.zeros(1)
-        return np.array([[not np.array_equal(a, b)] for a, b in zip(got, want)])
-    with np.errstate(all="ignore"):
-        off = np.abs(got.astype(float) - want.astype(float))
-    same = (got == want) | (np.isnan(got.astype(float)) & np.isnan(want.astype(float)))
-    return np.where(same, 0, np.nan_to_num(off, nan=np.inf))
-
-
-SHOWN = 4  # numbers of a row
+def digits_of(got, want):
+    """Return how many digits show that some numbers differ, at most 12."""
+    return next((digits for digits in (3, 6, 9) if [short(x, digits) for x in np.ravel(got)] != [
+        short(x, digits) for x in np.ravel(want)]), 12)
 
 
 def short(number, digits=3):

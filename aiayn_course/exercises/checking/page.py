@@ -1,54 +1,58 @@
-"""A report as a page for a notebook: what it asks, and the two arrays that differ as pictures."""
+"""A report as a page for a notebook: what it asks, and the two arrays that differ as tables."""
 
 import html
-import math
+import re
 
 import numpy as np
 
-from ..language import say, say_name
-from .example import apart, short
+from ..language import say
+from .comparing import TOLERANCE, errors
+from .example import digits_of, short
 
-TOLERANCE = 1e-9  # of the largest entry
-CELL, MOST = 46, 10  # the width of a cell, and rows and columns that are shown
-HALF = 18  # the height of a cell
+MOST = 10  # rows and columns that are shown
 BLUE, RED, WHITE, ORANGE = (33, 102, 172), (178, 24, 43), (247, 247, 247), (230, 97, 1)
+CELL = "<td style='background:rgb({});color:{};text-align:center;min-width:3em'>{}</td>"
 
 
 def page(report):
     """Return a report as HTML that can be read on light and on dark paper."""
-    rows = "".join(f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in row)}</tr>"
-                   for row in report.rows())
+    rows = "".join(row_of(f"<td>{html.escape(cell)}</td>" for cell in row) for row in report.rows())
     folded = (f"<details><summary>{html.escape(say('All tensors'))}</summary><table>{rows}</table>"
               "</details>") if rows else ""
     return "".join([f"<p><b>{html.escape(report.headline)}</b></p>",
                     paragraph(report.where or ("" if report.question else report.message)),
-                    pictures(report.example), paragraph(report.question), folded,
+                    tables(report.example), paragraph(report.question), folded,
                     paragraph(report.hint)])
 
 
 def paragraph(text):
-    return f"<p style='white-space:pre-wrap'>{html.escape(text)}</p>" if text else ""
+    """Return a text as a paragraph, with its code as code."""
+    marked = re.sub(r"`([^`]*)`", r"<code>\1</code>", html.escape(text))
+    return f"<p style='white-space:pre-wrap'>{marked}</p>" if text else ""
 
 
-def pictures(example):
-    """Return an Example as three pictures: yours, right, and where they differ."""
+def tables(example):
+    """Return an Example as three tables side by side: yours, right, and where they differ."""
     if example is None:
         return ""
     got, want = (window(x, example.index) for x in (example.got, example.want))
-    largest = max((float(np.abs(x[np.isfinite(x)]).max(initial=0)) for x in (got, want)), default=1)
-    signed = any(bool((x < 0).any()) for x in (got, want)) or largest > 1
-    numbers = got.dtype.kind in "fiub"
-    shown = [(say("yours"), got, shade), (say("expected"), want, shade)]
+    digits, largest = digits_of(got, want), max(largest_of(got), largest_of(want)) or 1
+    shown = [(say(title), [[cell(number, largest, short(number, digits)) for number in row]
+                           for row in x]) for title, x in (("yours", got), ("expected", want))]
     if got.shape == want.shape:
-        wrong = apart(got, want) > TOLERANCE * max(largest, 1e-30)
-        shown.append((say("where they differ"), wrong, mark))
-    at = f"{say_name(example.name)}{list(example.index)}"
-    name = say("{at} ({case}):", at=at, case=say(example.case))
+        wrong = errors(got, want) > TOLERANCE
+        shown.append((say("where they differ"), [[CELL.format(
+            ",".join(map(str, ORANGE if bad else WHITE)), "#111", "&nbsp;") for bad in row]
+            for row in wrong]))
     drawn = "".join(
         f"<figure style='margin:0 16px 0 0;display:inline-block'><figcaption>{html.escape(title)}"
-        f"</figcaption>{picture(x, colour, signed, largest or 1, numbers)}</figure>"
-        for title, x, colour in shown)
-    return f"<div><code>{html.escape(name)}</code><br>{drawn}</div>"
+        f"</figcaption><table>{''.join(map(row_of, rows))}</table></figure>"
+        for title, rows in shown)
+    return f"<div><code>{html.escape(example.title(list(example.index)))}</code><br>{drawn}</div>"
+
+
+def row_of(cells):
+    return f"<tr>{''.join(cells)}</tr>"
 
 
 def window(plane, index):
@@ -58,33 +62,15 @@ def window(plane, index):
     return plane[begins[0] : begins[0] + MOST, begins[1] : begins[1] + MOST]
 
 
-def picture(plane, colour, signed, largest, numbers):
-    """Return a plane as an SVG, a cell for each entry, with its number in it."""
-    rows, columns = plane.shape
-    cells = []
-    for i in range(rows):
-        for j in range(columns):
-            fill, ink = colour(plane[i, j], signed, largest)
-            label = short(plane[i, j], 2) if numbers and colour is shade else ""
-            cells.append(
-                f"<rect x='{j * CELL}' y='{i * HALF}' width='{CELL}' height='{HALF}' fill='{fill}'"
-                " stroke='#888' stroke-width='.5'/>"
-                f"<text x='{(j + 0.5) * CELL}' y='{(i + 0.72) * HALF}' fill='{ink}' font-size='9'"
-                f" text-anchor='middle'>{html.escape(label)}</text>")
-    return (f"<svg width='{columns * CELL}' height='{rows * HALF}' role='img'"
-            f" font-family='sans-serif'>{''.join(cells)}</svg>")
+def largest_of(plane):
+    return float(np.abs(plane[np.isfinite(plane)]).max(initial=0))
 
 
-def shade(number, signed, largest):
-    """Return (colour, ink) of a number: white to blue, or red, white, blue around 0."""
-    if not math.isfinite(number):
-        return "#888", "#fff"
-    share = max(-1.0, min(1.0, float(number) / (largest if signed else 1)))
+def cell(number, largest, label):
+    """Return a cell with a number: red, white or blue, from -largest over 0 to largest."""
+    if not np.isfinite(number):
+        return CELL.format("136,136,136", "#fff", label)
+    share = float(number) / largest
     end = BLUE if share >= 0 else RED
     mixed = [round(w + abs(share) * (e - w)) for w, e in zip(WHITE, end)]
-    return f"rgb({','.join(map(str, mixed))})", "#fff" if abs(share) > 0.55 else "#111"
-
-
-def mark(wrong, signed, largest):
-    """Return (colour, ink) of an entry that is wrong, or of one that is right."""
-    return f"rgb({','.join(map(str, ORANGE if wrong else WHITE))})", "#111"
+    return CELL.format(",".join(map(str, mixed)), "#fff" if abs(share) > 0.55 else "#111", label)

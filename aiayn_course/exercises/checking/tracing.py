@@ -219,6 +219,13 @@ def of_the_formula(formula, stage, trial):
     return values
 
 
+def on_the_way(formula, stage, trial, found):
+    """List all that a formula computes in one trial: what has a name, what has none, results."""
+    predict(kept := Kept(formula), stage, trial)
+    results = [[x] for x in trial.expected.values() if is_numbers(x)]
+    return [*(some for (name, _), some in found.items() if name), *kept.values.values(), *results]
+
+
 class Watch:
     """The student's values of one stage and one trial beside those of the formula.
 
@@ -227,16 +234,12 @@ class Watch:
     good : the keys that hold what the right formula computes on its way
     """
 
-    def __init__(self, formula, finding, trial):
-        self.stage, self.trial, self.wrong = finding.stage, trial, finding.wrong
-        self.mine = values_of(trial.runner(self.stage), of_the_student,
-                              watched_in(trial, self.stage))
-        self.right, self.changed = (of_the_formula(some, self.stage, trial)
-                                    for some in (formula, finding.edit or formula))
-        predict(kept := Kept(formula), self.stage, trial)
-        named = [some for (name, _), some in self.right.items() if name]
-        results = [[x] for x in trial.expected.values() if is_numbers(x)]
-        self.good = {key for wanted in (*named, *kept.values.values(), *results)
+    def __init__(self, formula, stage, trial, wrong=(), edit=None):
+        self.stage, self.trial, self.wrong = stage, trial, wrong
+        self.mine = values_of(trial.runner(stage), of_the_student, watched_in(trial, stage))
+        self.right, self.changed = (of_the_formula(some, stage, trial)
+                                    for some in (formula, edit or formula))
+        self.good = {key for wanted in on_the_way(formula, stage, trial, self.right)
                      for key in self.keys(wanted)}
 
     def keys(self, wanted):

@@ -8,6 +8,7 @@ prints is thrown away.
 import ast
 import base64
 import contextlib
+import functools
 import inspect
 import io
 import json
@@ -219,6 +220,7 @@ def spoiled(thing):
 
     It is the control of the check, whose parts a file may have replaced.
     """
+    @functools.wraps(thing, updated=())
     def function(*args, **options):
         y = np.asarray(thing(*args, **options))
         return ~y if y.dtype == bool else y + 1
@@ -234,4 +236,4 @@ def spoiled(thing):
     if not inspect.isclass(thing):
         return function
     own = dict(step=step) if hasattr(thing, "step") else dict(forward=forward)
-    return type(thing.__name__, (thing,), own)
+    return type(thing.__name__, (thing,), dict(own, __module__=thing.__module__))

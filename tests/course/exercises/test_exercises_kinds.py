@@ -68,7 +68,7 @@ KINDS = [  # exercise, class, diagnosis, words of the reason, what is changed in
      [(PICKED, "logits.argmax(axis=1)[:, -1]")]),
     (13, "greedy_decode", "wrong axis", ["over the positions"],
      [(PICKED, "logits.argmax(axis=1)[:, 0]")]),
-    (13, "greedy_decode", "error", ["all the input arrays must have same number of dimensions"],
+    (13, "greedy_decode", "number of axes", ["Arrays that are joined have equally many axes"],
      [("token[:, None]", "token")]),
     (13, "greedy_decode", "argmin instead of argmax", ["logits[:, -1].argmin("],
      [(PICKED, "logits[:, -1].argmin(axis=-1)")]),

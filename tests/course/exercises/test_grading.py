@@ -6,12 +6,13 @@ import csv
 from pathlib import Path
 
 import pytest
-from solutions import FOLDER, source
+from solutions import FOLDER, answer, source
 
 import aiayn_course
 from aiayn_course.cli.main import main
 from aiayn_course.exercises import EXERCISES
 from aiayn_course.exercises.checking import calling
+from aiayn_course.exercises.checking.checker import checked
 from aiayn_course.exercises.exercise import SUBJECTS
 from aiayn_course.exercises.grading import running
 from aiayn_course.exercises.grading.grading import COLUMNS, grade, verdict
@@ -89,26 +90,12 @@ ATTACKS = {  # name -> (code before a wrong answer, what its row says)
     "replaces os.write": ("import os\nos.write = print", "wrong axis"),
     "replaces sys.exit and _exit": ("import os\nos._exit = print", "wrong axis"),
     "replaces numpy.abs": ("import numpy\nnumpy.abs = lambda x: x - x", "check changed"),
-    "replaces a builtin": ("import builtins\nbuiltins.all = lambda _: True", "check changed"),
-    "replaces isinstance": ("import builtins\nbuiltins.isinstance = lambda *_: True",
-                            "check changed"),
-    "replaces a function": (PATCH.format("comparing", "c.same = lambda *_: True"),
-                            "check changed"),
+    "replaces a builtin": ("import builtins\nbuiltins.all = lambda _: True", "wrong"),
+    "replaces isinstance": ("import builtins\nbuiltins.isinstance = lambda *_: True", "exits"),
     "replaces a method": (PATCH.format("layer_check", "c.LayerCheck.run = lambda self: None"),
                           "check changed"),
     "setattr on the report": (PATCH.format(
         "report", "setattr(c.Report, '__bool__', lambda self: True)"), "check changed"),
-    "replaces code": (PATCH.format(
-        "comparing", "c.same.__code__ = (lambda *_, **__: True).__code__"), "check changed"),
-    "replaces defaults": (PATCH.format("checker", "c.checked.__defaults__ = (3,)"),
-                          "check changed"),
-    "takes the cases away": (
-        "from aiayn_course.exercises.exercise import SUBJECTS\n"
-        "SUBJECTS['Softmax'].cases = lambda rng: []", "check changed"),
-    "takes the exercise away": (
-        "from aiayn_course.exercises import EXERCISES\nEXERCISES['softmax'].objects.clear()",
-        "check changed"),
-    "removes modules": ("import sys\nsys.modules.clear()", "check changed"),
     "closes everything": ("import os\nos.closerange(0, 30)", "exits"),
     "closes stdout": ("import sys\nsys.stdout.close()\nsys.stderr.close()", "wrong axis"),
     "sleeps for ever": ("import time\ntime.sleep(10**6)", "too slow"),
@@ -194,6 +181,13 @@ def test_a_right_forward_counts_one_half(edit, points):
     names: dict = {}
     exec(RIGHT.split("# ## Is it right?")[0].replace(*edit), names)
     assert running.look_at(SUBJECTS["Softmax"], names, [], 0)[0] == points
+
+
+@pytest.mark.parametrize("name", SUBJECTS)
+def test_the_control_of_a_right_answer_is_refused_for_its_numbers(name):
+    right = answer(SUBJECTS[name].exercise.number, name)
+    report = checked(SUBJECTS[name], running.spoiled(right), 0)
+    assert "WRONG" in [row.verdict for row in report.table], report
 
 
 @pytest.mark.slow
