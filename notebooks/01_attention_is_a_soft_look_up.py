@@ -7,7 +7,7 @@
 # | **You will learn** | what queries, keys and values are; what the shapes of attention mean; what the three attentions of the paper ask, and whom |
 # | **You need** | the dot product, matrix multiplication, a little Python |
 # | **Paper** | Section 3.2, Equation 1, Section 3.2.3 |
-# | **Time** | 45 minutes |
+# | **Time** | 45 minutes, without Lesson 1.8, which is *for the keen*: run its cell, skip its text |
 #
 # Run the cells from top to bottom. Wherever it says **Predict**, stop, choose an answer, and only then go on.
 
@@ -31,7 +31,7 @@ import math
 import numpy as np
 
 from aiayn_course.drawings import SENTENCE, attention_shapes, figure_1
-from aiayn_np import Linear, ScaledDotProductAttention, Softmax, plot_attention
+from aiayn_np import Adam, Linear, ScaledDotProductAttention, Softmax, plot_attention
 from aiayn_np.plotting.figures import new_figure
 
 np.set_printoptions(precision=4, suppress=True)
@@ -65,12 +65,12 @@ for progress in train(model, task, steps=1000, batch_size=64, rng=rng, validatio
 # %% [markdown]
 # At the end all 500 are right. <!-- result -->
 #
-# <!-- say: Point at step 100 and at step 250: for a while nothing, then nearly all within 150 steps. Say: it was told only which answers are right, never how. Often said and wrong: it has learned the sequences by heart. The 500 are kept out of training. -->
+# <!-- say: Go down the lines: for a while nothing, then soon nearly all. Say: it was told only which answers are right, never how. Often said and wrong: it has learned the sequences by heart. The 500 are kept out of training. -->
 #
-# Now type digits of your own between the quotes, at most eight, and run the cell again. There are more than a hundred million such sequences, and the model has seen less than thirty thousand: it cannot know them by heart.
+# Now type digits of your own between the quotes, at most eight, and run the cell again. There are more than a hundred million such sequences, and the model has seen less than a thousandth of them: it cannot know them by heart.
 #
 # <!-- slide: It writes your digits backwards
-# Now type digits of your own between the quotes, at most eight, and run the cell again. There are more than a hundred million such sequences, and the model has seen less than thirty thousand: it cannot know them by heart.\
+# Now type digits of your own between the quotes, at most eight, and run the cell again. There are more than a hundred million such sequences, and the model has seen less than a thousandth of them: it cannot know them by heart.\
 # [code]
 # [print]
 # Your model is a Transformer. It reads one sequence, the **source**, and writes another one, the **target**, one **token** after the other: a digit, or in a text a word or a part of one. -->
@@ -104,10 +104,10 @@ figure_1("attention")
 # %% [markdown]
 # ## 1.1 How does it know where to look?
 #
-# Before the model writes a digit, it looks at what it has read. The map below has a row for each token that it writes and
-# a column for each token that it has read. The brighter a cell, the more it looks there.
+# Before the model writes a digit, it looks at the source, once in each of its two decoder layers. The maps below have a column for each token of the source. A row is a step of the
+# decoder: the token that it has just read → the token that it then writes. (`<bos>` is the begin mark, `<eos>` the end mark.) The brighter a cell, the more it looks there.
 #
-# > **Predict.** Where does the model look before it writes the first digit of its answer?
+# > **Predict.** Where does the last layer look before the model writes the first digit of its answer?
 # >
 # > - mostly at the last digit of the source <!-- true: where[:-1].argmax(axis=1).tolist() == list(range(len(where) - 1))[::-1] --> → The last digit is the first to be written.
 # > - mostly at the first digit of the source → A model that copies would look there. This one writes backwards.
@@ -116,29 +116,32 @@ figure_1("attention")
 # > <!-- given: A small Transformer has learned to write digits backwards. It reads `3 1 4 1 5` and writes {task.text(answer)}. -->
 
 # %%
-_, cache = model.forward(source, np.array([[task.bos, *answer[:-1]]]))
-looks = cache.decoder.layers[-1].cross_attention.attention         # of the decoder's last layer
+def looks_of(a_model):                                             # at the source, in each decoder layer
+    _, cache = a_model.forward(source, np.array([[task.bos, *answer[:-1]]]))
+    return [layer.cross_attention.attention for layer in cache.decoder.layers]
+
+first, looks = looks_of(model)
 where = looks.weights[0, 0]                                        # batch 0, head 0: (rows, columns)
-plot_attention(where, [f"writes {token}" for token in task.tokens(answer)], task.tokens(source[0]),
-               titles=["where your model looks"])
+rows = [f"{read} → {written}" for read, written in zip(task.tokens([task.bos, *answer]), task.tokens(answer))]
+plot_attention([first.weights[0, 0], where], rows, task.tokens(source[0]), titles=["decoder layer 1", "decoder layer 2, the last"])
 
 # %% [markdown]
-# <!-- answer: It begins at the last digit and goes on to the left
+# <!-- answer: The last layer begins at the last digit and goes on to the left
 # ![]
-# Not every row is sure, and the answer is right all the same. -->
+# Layer 1 goes another way: who shows a map must say of which layer. -->
 #
-# It begins at the last digit and goes on to the left. Not every row is sure, and the answer is right all the same. (`<eos>` is the end mark.) Nobody has told it where to look: in training it was told only which digits are right. <!-- result -->
+# The last layer begins at the last digit and goes on to the left. Layer 1 goes another way: who shows a map must say of which layer. Nobody has told it where to look: in training it was told only which digits are right. <!-- result -->
 #
-# <!-- say: Point at the first row and the brightest cell, then go down row by row: the bright cells run to the left. Say: a row asks, a column is asked. Often said and wrong: the diagonal shows that it copies. It runs the other way. -->
+# <!-- say: Point at the first row of the map on the right and at its brightest cell, then go down row by row: the bright cells run to the left. Then at the other layer: there it is another picture. Say: a row asks, a column is asked. Often said and wrong: the diagonal shows that it copies. It runs the other way. -->
 #
 # <!-- slide: A query asks, keys answer, values are taken
 # ![]
-# Each row asks with a **query**: `writes 5` asks.
+# Each row asks with a **query**: in the first one `<bos>` asks, the token that was read.
 # Each column answers with a **key**.
 # What a row takes from a column is its **value**. -->
 #
 # How does it know? Each row asks with a **query**. Each column answers with a **key**, and what a row takes from it is its
-# **value**. In Lesson 1.7 you compute a row of this map yourself.
+# **value**. In Lesson 1.7 you compute a row of the last map yourself.
 #
 # <!-- say: Say the three words with the hand on the map: query at the row, key at the column, value behind the column. Often said and wrong: the brightness is the value. It is how much of the value is taken. -->
 #
@@ -360,7 +363,7 @@ print(cache)
 #
 # $$v = xW^V \quad \text{is what it tells.}$$
 #
-# <!-- say: Point at the three matrices: same $x$, three views. Say: what is learned is these matrices. Often said and wrong: key and value are the same vector. -->
+# <!-- say: Point at the three matrices: same $x$, three views. Say: these matrices are learned, and so is $x$. Often said and wrong: key and value are the same vector. -->
 
 # %% show=false
 rng = np.random.default_rng(0)
@@ -373,36 +376,6 @@ out, cache = attention.forward(W_Q(x), W_K(x), W_V(x))
 print("x", x.shape, " Q", cache.Q.shape, " K", cache.K.shape, " V", cache.V.shape, " out", out.shape)
 
 # %% [markdown]
-# > **Predict.** If one used $q = k = x$, without $W^Q$ and $W^K$, which token would each token mostly look at?
-# >
-# > - any of the four: the tokens are random → The tokens are random, but a token is not random to itself.
-# > - the next one → Nothing in the formula knows an order.
-# > - all equally → Then all scores of a row would have to be equal.
-# > - itself <!-- true: np.mean(alone) > 0.9 and np.mean(itself) < 0.4 --> → The dot product with itself is a sum of squares, about 8. With another token the terms have both signs and mostly cancel.
-# >
-# > <!-- given: Four tokens, each a vector $x$ of 8 random numbers of both signs, about 1 in size. -->
-
-# %%
-def looks_at_itself(Q, K):
-    return attention.forward(Q, K, K)[1].weights.argmax(axis=1) == np.arange(4)    # (4,)
-
-alone, itself = [], []
-for x in rng.standard_normal((100, 4, d_model)):         # 100 draws of tokens, and of two matrices
-    W_Q, W_K = (Linear(d_model, d_k, bias=False, rng=rng) for _ in range(2))
-    alone.append(looks_at_itself(x, x))
-    itself.append(looks_at_itself(W_Q(x), W_K(x)))
-print(f"q = k = x             {np.mean(alone):4.0%} of the tokens look most at themselves")
-print(f"q = x W^Q, k = x W^K  {np.mean(itself):4.0%} of the tokens look most at themselves")
-
-# %% [markdown]
-# <!-- answer: Without the matrices nearly every token finds itself
-# [print]
-# But what a word asks for is not what it is. With $W^Q$ and $W^K$ a token can look elsewhere, even random ones. -->
-#
-# Without the matrices nearly every token finds itself. But what a word asks for is not what it is. With $W^Q$ and $W^K$ a token can look elsewhere, even random ones. <!-- result -->
-#
-# <!-- say: Point at 97 % and at 28 %. Say: without the matrices attention is a mirror. Often said and wrong: random tokens look anywhere. A token is not random to itself. -->
-#
 # ## 1.6 The three attentions of the Transformer
 #
 # Section 3.2.3 uses this one function in three places. They differ only in *who asks* and *who answers*. Say our sentence is translated into German, `die Katze setzte sich hin`.
@@ -440,14 +413,14 @@ figure_1("cross_attention")
 #
 # ## 1.7 Back to your model
 #
-# How does your model know where to look for the first digit? Take the query of that row and the keys of all columns.
+# How does the last layer know where to look for the first digit? Take the query of `<bos>` and the keys of all columns.
 # Then do the steps of Lesson 1.2.
 #
 # <!-- slide: The key of the last digit has the highest score
-# How does your model know where to look for the first digit? Take the query of that row and the keys of all columns. Then do the steps of Lesson 1.2.\
+# How does the last layer know where to look for the first digit? Take the query of `<bos>` and the keys of all columns. Then do the steps of Lesson 1.2.\
 # [code]
 # [print]
-# The softmax leaves the others almost nothing. The matrices $W^Q$ and $W^K$ are why: training has changed them until the queries found the right keys. -->
+# The softmax leaves the others almost nothing. -->
 
 # %% show=[1, 2, 3]
 query, keys = looks.Q[0, 0, 0], looks.K[0, 0]                      # (d_k,) and (T_src, d_k)
@@ -459,17 +432,87 @@ print("weights", row)
 print("the map", where[0])
 
 # %% [markdown]
-# The key of the last digit has the highest score. The softmax leaves the others almost nothing. The
-# matrices $W^Q$ and $W^K$ are why: training has changed them until the queries found the right keys. <!-- result -->
+# The key of the last digit has the highest score. The softmax leaves the others almost nothing. <!-- result -->
 #
-# <!-- say: Point at the score 12.79 of the last digit and at its neighbour, 9.08: a lead of 3.7 is a ratio of 40. Say: this row is the first row of the first map, now computed by hand. Often said and wrong: the model stores where to look. It computes it anew for every input. -->
+# <!-- say: Point at the score of the last digit and at the next one: each point of its lead is a factor of $e$. Say: this row is the first row of the first map, now computed by hand. Often said and wrong: the model stores where to look. It computes it anew for every input. -->
 #
 # You can click through such a row, product by product, in
 # [the reversing model with `3 1 4`](../docs/live/reverse.html#src=3+1+4&kind=cross&layer=1&head=0&query=0&key=2)<!-- else: (README.md says how to get this page) -->, a page that
 # runs a larger model in your browser.<!-- repository only --> `python docs/make_live_pages.py` makes it.<!-- end -->
+#
+# A score is $x\,W^Q (W^K)^\top x'^\top$. Is it $W^Q$ and $W^K$ that have learned to find the digit? Change one cause and keep all else: in three
+# new models every $W^Q$ and $W^K$ stays as it was drawn, and all other numbers learn as before.
+#
+# > **Predict.** What do these models learn?
+# >
+# > - nothing: no query finds its key → Two factors of the score are random. Are the two $x$?
+# > - to write backwards, with a last layer that looks elsewhere → It would need another way to the digit that is due.
+# > - to write backwards, with a last layer that looks at the same digits <!-- true: np.mean([found(map_) for map_ in after]) > 0.8 > 0.5 > np.mean([found(map_) for map_ in before]) and end.validation == 1 --> → The score is a product. The two tokens in it can learn, too.
+# >
+# > <!-- given: A score is $x\,W^Q (W^K)^\top x'^\top$. In three new models every $W^Q$ and $W^K$ stays as it was drawn, and all other numbers learn as before. -->
+
+# %% show=[]
+def found(a_map):                                                  # share of rows that look most at the due digit
+    return np.mean(a_map[:-1].argmax(axis=1) == range(len(a_map) - 1)[::-1])
+
+before, after = [], []
+for seed in range(3):
+    rng = np.random.default_rng(seed)
+    frozen = Transformer(task.vocab_size, **size, rng=rng).astype(np.float32)
+    learn = [p for name, p in frozen.named_parameters() if "linear_Q" not in name and "linear_K" not in name]
+    before.append(looks_of(frozen)[-1].weights[0, 0])
+    *_, end = train(frozen, task, steps=1500, batch_size=64, rng=rng, optimizer=Adam(learn), validate_every=100)
+    after.append(looks_of(frozen)[-1].weights[0, 0])
+    print(f"seed {seed}: {end.validation:.1%} right; rows that look at the due digit: {found(before[-1]):.0%} before, {found(after[-1]):.0%} after")
+plot_attention([before[0], *after], rows, task.tokens(source[0]), title="the last layer, with random $W^Q$ and $W^K$",
+               titles=["before training, seed 0", *(f"after, seed {seed}" for seed in range(3))])
 
 # %% [markdown]
-# ## 1.8 Check what this lesson claimed
+# <!-- answer: With random $W^Q$ and $W^K$ the last layer looks at the same digits
+# [print]
+# ![]
+# So training need not change these matrices. Before training this layer did not look there: what led it there is what did learn. -->
+#
+# All three learn it, and the last layer looks at the same digits. So training need not change $W^Q$ and $W^K$. Before training this layer
+# did not look there: what led it there is what did learn. A map shows where queries and keys met, not which matrix brought them together. <!-- result -->
+#
+# <!-- say: Take a vote before the click. Point at "before" and at layer 2: here is what training has done, without touching the two matrices. Often said and wrong: W^Q and W^K are where it is stored. -->
+
+# %% [markdown]
+# ## 1.8 For the keen: without the two matrices
+#
+# > **Predict.** Random $W^Q$ and $W^K$ were enough. If one used $q = k = x$, without them, which token would each token mostly look at?
+# >
+# > - any of the four: the tokens are random → The tokens are random, but a token is not random to itself.
+# > - the next one → Nothing in the formula knows an order.
+# > - all equally → Then all scores of a row would have to be equal.
+# > - itself <!-- true: np.mean(alone) > 0.9 and np.mean(itself) < 0.4 --> → The dot product with itself is a sum of squares, about 8. With another token the terms have both signs and mostly cancel.
+# >
+# > <!-- given: Four tokens, each a vector $x$ of 8 random numbers of both signs, about 1 in size. -->
+
+# %%
+def looks_at_itself(Q, K):
+    return attention.forward(Q, K, K)[1].weights.argmax(axis=1) == np.arange(4)    # (4,)
+
+alone, itself, rng = [], [], np.random.default_rng(0)
+for x in rng.standard_normal((100, 4, d_model)):         # 100 draws of tokens, and of two matrices
+    W_Q, W_K = (Linear(d_model, d_k, bias=False, rng=rng) for _ in range(2))
+    alone.append(looks_at_itself(x, x))
+    itself.append(looks_at_itself(W_Q(x), W_K(x)))
+print(f"q = k = x             {np.mean(alone):4.0%} of the tokens look most at themselves")
+print(f"q = x W^Q, k = x W^K  {np.mean(itself):4.0%} of the tokens look most at themselves")
+
+# %% [markdown]
+# <!-- answer: Without the matrices nearly every token finds itself
+# [print]
+# But what a word asks for is not what it is. With $W^Q$ and $W^K$ a token can look elsewhere, even random ones. -->
+#
+# Without the matrices nearly every token finds itself. But what a word asks for is not what it is. With $W^Q$ and $W^K$ a token can look elsewhere, even random ones. <!-- result -->
+#
+# <!-- say: Point at 96 % and at 27 %. Say: without the matrices attention is a mirror. Often said and wrong: random tokens look anywhere. A token is not random to itself. -->
+
+# %% [markdown]
+# ## 1.9 Check what this lesson claimed
 
 # %%
 hand = ScaledDotProductAttention()(Q, K, V)
@@ -477,6 +520,8 @@ assert np.abs(hand - output).max() < 1e-12               # the class is Equation
 assert np.allclose(softmax(K @ q / math.sqrt(5)), [1 / 6, 1 / 2, 1 / 6, 1 / 6])
 assert np.allclose(output[1], [1 / 2, 1 / 6])            # sat, as on paper
 assert np.allclose(row, where[0], atol=1e-6)             # your model does the same
+assert progress.step * 64 < 1e8 / 1000                   # less than a thousandth
+assert found(where) > 0.75 > found(first.weights[0, 0])  # the last layer of your model does, layer 1 not
 print("all true")
 
 # %% [markdown]
