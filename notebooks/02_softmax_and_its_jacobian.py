@@ -29,7 +29,7 @@ if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service
 import numpy as np
 
 from aiayn_course.drawings import SENTENCE, figure_1
-from aiayn_np import Softmax, check_gradients
+from aiayn_np import Adam, Parameter, Softmax, check_gradients
 from aiayn_np.plotting.figures import COLORS, MARKERS, new_figure, plot_signed
 
 np.set_printoptions(precision=4, suppress=True)
@@ -37,7 +37,7 @@ np.set_printoptions(precision=4, suppress=True)
 # %% [markdown]
 # A row of scores goes into a softmax, and a row of weights comes out. Here is one that should look at its second key. It is told so 200 times.
 #
-# <!-- slide: It has not moved: all wrong, told so, and unable to learn
+# <!-- slide: It has not moved: all wrong, told so 200 times, and still there
 # A row of scores goes into a softmax, and a row of weights comes out. Here is one that should look at its second key. It is told so 200 times.\
 # [code]
 # [print]
@@ -53,7 +53,7 @@ for _ in range(200):
 print("after ", softmax(row))
 
 # %% [markdown]
-# It has not moved: all wrong, told so, and unable to learn. At the end of this lesson you know why, and you can send a gradient back through a softmax by hand. There is one inside every attention, and one at the end of the model. <!-- result -->
+# It has not moved: all wrong, told so 200 times, and still there. At the end of this lesson you know why, and you can send a gradient back through a softmax by hand. There is one inside every attention, and one at the end of the model. <!-- result -->
 #
 # <!-- slide:
 # ![] -->
@@ -89,7 +89,7 @@ for name, weights in over.items():
 # [print]
 # (Here their sum is negative, so they even reverse the order.) Squares are never negative, but now -2 beats 1, and a score of 0 gets nothing. The exponential is positive everywhere and always rises. -->
 #
-# Plain scores give negative weights. (Here their sum is negative, so they even reverse the order.) Squares are never
+# Plain scores give negative weights. Squares are never
 # negative, but now -2 beats 1, and a score of 0 gets nothing. The exponential is positive everywhere and always rises. <!-- result -->
 #
 # > **Predict.** 100 is added to every score. What happens to the weight of `cat`?
@@ -177,7 +177,7 @@ for tau in (100.0, 1.0, 0.1, 0.03):
 #
 # A high temperature shrinks all differences, a low one stretches them. <!-- result -->
 #
-# The picture shows all temperatures. At its left end is the **argmax**, a one-hot row. At its right end is the plain mean. Temperature never changes the order: the lines come together, but they never cross.
+# At the left end of the picture is the **argmax**, a one-hot row. At its right end is the plain mean. Temperature never changes the order: the lines come together, but they never cross.
 # (When a language model writes, its "temperature" is this $\tau$.)
 #
 # <!-- slide:
@@ -317,8 +317,6 @@ print(with_matrix, without, from_class, sep="\n")
 # Every entry of $J$ is a product of $w_j$ and $\mathbb{1}[j = k] - w_k$. If the row is nearly one-hot, every such product
 # has a factor near 0.
 #
-# Take the gradient $(0, -1, 0)$: it asks for the second key. The weights $(0.5, 0.5, 0)$ turn it into $(0.25, -0.25, 0)$, and $(0.999, 0.001, 0)$ into about $(0.001, -0.001, 0)$: the row is sure, and 250 times less arrives.
-#
 # Now measure it at every temperature. The size of $J$ is its (Frobenius) norm, $\lVert J \rVert = \sqrt{\sum_{jk} J_{jk}^2}$.
 #
 # <!-- slide: Towards low temperatures, where the row is sure, the norm falls by many powers of ten
@@ -341,10 +339,10 @@ fig
 # %% [markdown]
 # Towards low temperatures, where the row is sure, the norm falls by many powers of ten. The step from $s$ to $s / \tau$ adds a factor $1/\tau$, the dashed line: a very hot row passes little, too. <!-- result -->
 #
-# What does that do to learning? The row below looks at the wrong key, and the loss $L = -w_2$ asks for the second one. Start with a lead of 2 or of 10 points, and take 200 steps of gradient descent on the scores.
+# What does that do to learning? The row below looks at the wrong key, and the loss $L = -w_2$ asks for the second one. Start with a lead of 2 or of 10 points, and take 200 steps of plain gradient descent on the scores.
 #
 # <!-- slide: The row with the lead of 2 has learned
-# What does that do to learning? The row below looks at the wrong key, and the loss $L = -w_2$ asks for the second one. Start with a lead of 2 or of 10 points, and take 200 steps of gradient descent on the scores.
+# What does that do to learning? The row below looks at the wrong key, and the loss $L = -w_2$ asks for the second one. Start with a lead of 2 or of 10 points, and take 200 steps of plain gradient descent on the scores.
 # [print]
 # The row with the lead of 10 is that of the beginning: completely wrong, told so, and almost nothing of the gradient arrives. -->
 
@@ -365,7 +363,32 @@ for lead in (2.0, 10.0):
     print(f"lead {lead:4}   weight of the wanted key: {wanted[0]:.6f} before, {wanted[-1]:.6f} after")
 
 # %% [markdown]
-# The row with the lead of 2 has learned. The row with the lead of 10 is that of the beginning: completely wrong, told so, and almost nothing of the gradient arrives. <!-- result -->
+# The row with the lead of 2 has learned. The row with the lead of 10 is that of the beginning: almost nothing of the gradient arrives. <!-- result -->
+#
+# Does so small a gradient stop *all* learning? Change one cause: let Adam take the steps, the optimizer of the paper (Lesson 10). It divides a gradient by its usual size.
+#
+# <!-- slide: Adam learns from the same small gradient
+# Change one cause: let Adam take the steps, the optimizer of the paper (Lesson 10). It divides a gradient by its usual size.\
+# [print]
+# A small gradient stops plain descent. It does not stop Adam. -->
+
+# %%
+def learn_by_adam(lead, grad_of_loss, steps=200):
+    s, wanted = Parameter(np.array([lead, 0.0, 0.0])), []
+    adam = Adam([s])
+    for _ in range(steps + 1):
+        w, cache = softmax.forward(s.value)
+        wanted.append(w[1])
+        s.grad[:] = softmax.backward(grad_of_loss(w), cache)
+        adam.step(0.1)                                                 # a step of rate 0.1
+    return wanted
+
+for lead in (10.0, 20.0):
+    wanted = learn_by_adam(lead, by_weight)
+    print(f"lead {lead:4}   weight of the wanted key: {wanted[0]:.6f} before, {wanted[100]:.6f} after 100 steps of Adam")
+
+# %% [markdown]
+# Adam learns from the same small gradient, even with a lead of 20. So saturation stops plain descent, and not Adam. <!-- result -->
 #
 # At the *end* of a model the loss is another: the **log-loss** $L = -\ln w_2$, also called cross-entropy (Lesson 10).
 #
@@ -385,17 +408,19 @@ w, cache = softmax.forward(np.array([10.0, 0.0, 0.0]))
 print("gradient of the scores", softmax.backward(by_log(w), cache), "  w - t", w - [0, 1, 0])
 ax = new_figure(6.5, 3).subplots()
 for i, (lead, loss) in enumerate([(2.0, by_weight), (10.0, by_weight), (10.0, by_log)]):
-    ax.plot(learn(lead, loss), COLORS[i], label=f"lead {lead:g}, {'log-loss' if loss is by_log else 'loss -w'}")
-ax.set(xlabel="step", ylabel="weight of the wanted key", ylim=(-0.03, 1.03))
+    ax.plot(learn(lead, loss), COLORS[i], marker=MARKERS[i], markevery=20,
+            label=f"lead {lead:g}, {'log-loss' if loss is by_log else 'loss -w'}")
+ax.plot(learn_by_adam(10.0, by_weight), COLORS[3], marker=MARKERS[3], markevery=20, label="lead 10, loss -w, Adam")
+ax.set(xlabel="step", ylabel="weight of the wanted key", ylim=(-0.03, 1.03), title="Plain descent, and Adam")
 ax.legend()
 ax.figure
 
 # %% [markdown]
-# <!-- answer: It learns, and the row with the other loss stays on the ground
+# <!-- answer: It learns by plain descent, and the row with the other loss stays on the ground
 # ![]
 # The gradient $-1/w_2$ is huge where $w_2$ is tiny, and the product with $J$ is simply $w - t$, where $t$ is the wanted one-hot row. -->
 #
-# It learns, and the row with the other loss stays on the ground. The gradient $-1/w_2$ is huge where $w_2$ is tiny, and the product with $J$ is simply $w - t$, where $t$ is the wanted one-hot row. So the output softmax of a model does not suffer. A softmax *inside* the model does: there, nothing makes the gradient from above grow as $1/w$. Attention is such a softmax, and dot
+# It learns by plain descent, and the row with the other loss stays on the ground. The gradient $-1/w_2$ is huge where $w_2$ is tiny, and the product with $J$ is simply $w - t$, where $t$ is the wanted one-hot row. So the output softmax of a model needs no Adam for that. A softmax *inside* the model gets no such help: there, nothing makes the gradient from above grow as $1/w$. Attention is such a softmax, and dot
 # products of wide vectors give large scores. The paper suspects this as the reason for $1/\sqrt{d_k}$ (its Section
 # 3.2.1). Lesson 3 measures how far it goes. <!-- result -->
 
@@ -422,6 +447,7 @@ assert np.abs(J.T @ grad_w - softmax.backward(grad_w, cache)).max() < 1e-12     
 assert learn(2.0, by_weight)[-1] > 0.9
 assert learn(10.0, by_weight)[-1] < 0.01                                   # saturation
 assert learn(10.0, by_log)[-1] > 0.9                                   # not with the log-loss
+assert min(learn_by_adam(lead, by_weight)[100] for lead in (10.0, 20.0)) > 0.9    # and not with Adam
 print("all true")
 
 # %% [markdown]
@@ -432,11 +458,10 @@ print("all true")
 # - $\partial w_j / \partial s_k = w_j (\mathbb{1}[j = k] - w_k)$. Columns sum to zero since weights add up to 1, rows
 #   since a shift changes nothing.
 # - Backward needs one weighted mean: `grad_s = w * (grad_w - mean_grad)`. The matrix is never built.
-# - A nearly one-hot row passes almost no gradient. The log-loss at the end of a model makes up for it. Inside the model
-#   the scale must prevent it (Lesson 3).
-# - `check_gradients` compares a backward with its forward to twelve digits.
+# - A nearly one-hot row passes almost no gradient, and plain descent hardly moves it. The log-loss at the end of a model makes up for it, and so does Adam for this row. Inside the model
+#   the scale is meant to prevent it (Lesson 3).
 #
-# **What you can do now:** take the derivative of any row of weights, write its backward in two lines, and tell when a softmax will not learn. Exercise 1 asks for it.
+# **What you can do now:** take the derivative of any row of weights, write its backward in two lines, and tell when a softmax passes no gradient. Exercise 1 asks for it.
 #
 # ## Questions
 #
