@@ -7,7 +7,7 @@
 # | **You will learn** | why dot products get large; what $\sqrt{d_k}$ is for, and why it is the root; why additive attention does without it; what the paper's reason does *not* explain |
 # | **You need** | Lessons 1 and 2; mean, variance and independence of random numbers |
 # | **Paper** | Section 3.2.1 and its footnote 4 |
-# | **Time** | 45 minutes |
+# | **Time** | 45 minutes, without Lesson 3.6, which is *for the keen*: run its cell, skip its text |
 #
 # Run the cells from top to bottom. Wherever it says **Predict**, stop, choose an answer, and only then go on.
 
@@ -35,7 +35,7 @@ from aiayn_course.drawings import SENTENCE, dot_products
 from aiayn_course.lab.claims.saturation import SATURATION
 from aiayn_course.lab.claims.scale_training import SCALE_TRAINING
 from aiayn_course.lab.claims.variance import VARIANCE
-from aiayn_np import ScaledDotProductAttention, plot_attention
+from aiayn_np import ScaledDotProductAttention, Softmax, Transformer, plot_attention
 from aiayn_np.plotting.figures import COLORS, new_figure
 from aiayn_np.variants.scoring import DotScore, ScoredAttention
 
@@ -200,29 +200,73 @@ for name, x in {"q_i k_i": products, "q · k": dot}.items():
 #
 # <!-- say: Point at 1 and 64 in the column of variances, then at 8. Say: 64 steps of size 1 in random directions lead about 8 away. Often said and wrong: 64 terms make a size of 64. -->
 #
-# Break one assumption: here the entries have the mean 1.
+# These are pairs: no query met two keys. But a softmax compares the keys of *one* query, a row. The **law of total variance** splits the variance of all scores:
 #
-# <!-- slide: A mean that is not 0 does not cancel: it adds up to $d_k$
-# Break one assumption: here the entries have the mean 1.\
-# [code]
-# [print]
-# The variance triples, too: $\mathbb{E}[q_i^2]\, \mathbb{E}[k_i^2] - 1^2 = 2 \cdot 2 - 1 = 3$. -->
+# $$\mathrm{Var}(q \cdot k) = \mathbb{E}_q\big[\mathrm{Var}_k(q \cdot k)\big] + \mathrm{Var}_q\big(\mathbb{E}_k[q \cdot k]\big)$$
+#
+# First comes the variance within a row, then that of the rows' means. A row's mean is a shift of the row, and no softmax sees it (Lesson 2.1).
+#
+# <!-- slide: Softmax sees the variance within a row
+# $$\mathrm{Var}(q \cdot k) = \underbrace{\mathbb{E}_q\big[\mathrm{Var}_k(q \cdot k)\big]}_{\text{within a row}} + \underbrace{\mathrm{Var}_q\big(\mathbb{E}_k[q \cdot k]\big)}_{\text{of the rows' means}}$$
+# This is the law of total variance. A row's mean is a shift of the row, and no softmax sees it. -->
+#
+# > **Predict.** Give every entry of every *key* the mean 1. The variance over all pairs doubles, from 64 to 128. And within a row?
+# >
+# > - It stays at 64 <!-- true: abs(within["k"] / within["none"] - 1) < 0.1 and within["q"] > 1.8 * within["none"] --> → The keys of a query all gain the same number, the sum of its entries.
+# > - It doubles → Which number does a query add to the score of each of its keys?
+# > - It triples → This is what the variance over pairs does if queries have the mean 1, too.
+# >
+# > <!-- given: $d_k = 64$. All entries of queries and keys are independent, with the variance 1 and the mean 0. The variance of a score is 64, over all pairs and within a row, the keys of one query. -->
 
-# %% show=[1, 2]
-q, k = 1 + rng.standard_normal((2, 20_000, d_k))                       # (20000, 64) each
-dot = (q * k).sum(axis=1)                                              # (20000,)
-print(f"q · k  mean {dot.mean():.2f}  variance {dot.var():.2f}")
+# %%
+within = {}
+print("mean 1 of  over all pairs  within a row  of the rows' means")
+for name, (mean_q, mean_k) in {"none": (0, 0), "k": (0, 1), "q": (1, 0), "q and k": (1, 1)}.items():
+    q, k = mean_q + rng.standard_normal((1000, d_k)), mean_k + rng.standard_normal((1000, d_k))
+    scores = q @ k.T                                                   # (1000, 1000)  a row is a query
+    within[name] = scores.var(axis=1).mean()
+    print(f"{name:10} {scores.var():14.1f} {within[name]:13.1f} {scores.mean(axis=1).var():19.1f}")
 
 # %% [markdown]
-# A mean that is not 0 does not cancel: it adds up to $d_k$. The variance triples, since $\mathrm{Var}(q_i k_i) = 2 \cdot 2 - 1$. <!-- result -->
+# <!-- answer: A mean of the keys changes no softmax, a mean of the queries does
+# [print]
+# What the keys share moves a whole row. What the queries share makes each query longer. -->
 #
-# <!-- say: Point at the mean, 64: it does not cancel any more. Say: footnote 4 needs its mean 0. Often said and wrong: a mean of 1 moves all scores alike, so nothing changes. The variance triples. -->
+# A mean of the keys changes no row's variance, and so no softmax. A mean of the queries doubles it: the queries are longer. <!-- result -->
+#
+# <!-- say: Read the table by rows: the first column is the sum of the other two. Often said and wrong: any mean of 1 moves all scores alike. That of the keys does, that of the queries does not. -->
+#
+# Does a model begin so? Here are the first layers of an encoder of the base model's widths, before training. In layers 2 and 3 the entries of $q$ and $k$ have variances near 1, as the footnote assumes.
+
+# %% show=[]
+layers = []
+for seed in range(3):
+    rng = np.random.default_rng(seed)
+    model = Transformer(100, N=3, d_model=512, d_ff=2048, h=8, P_drop=0.0, rng=rng)
+    ids = rng.integers(3, 100, (1, 32))                                # one sequence of 32 random tokens
+    for layer in model.forward(ids, ids)[1].encoder.layers:
+        head = layer.self_attention.attention
+        scores = head.Q @ head.K.mT / 8                                # (1, 8, 32, 32)  after the scale
+        layers.append([head.Q.var(), head.K.var(), scores.var(), scores.var(axis=-1).mean()])
+layers = np.reshape(layers, (3, 3, 4))                                 # (seeds, layers, 4)
+print("variance, lowest to highest of three seeds\nlayer   of q_i        of k_i       of all scores within a row")
+for i, (low, high) in enumerate(zip(layers.min(axis=0), layers.max(axis=0)), 1):
+    print(i, *(f"  {a:.2f} to {b:.2f}" for a, b in zip(low, high)))
+
+# %% [markdown]
+# <!-- slide: In a model, less than half of the 1 is left for the softmax
+# [print]
+# From layer 2 on all scores together have the variance 1. Within a row it is smaller: the rest are the rows' means. -->
+#
+# From layer 2 on all scores together have the variance 1. Within a row it is smaller, and smaller still in layer 3: the rest are the rows' means. A row's mean is its query times the mean key, so the keys of a sequence share a part. <!-- result -->
+#
+# <!-- say: Point at layer 3: 1 over all scores, less than a half within a row. Say: the footnote is about independent vectors, and the keys of one sequence share a mean. Often said and wrong: after the scale every softmax sees the variance 1. -->
 #
 # The figure shows the variance for widths from 1 to 16384. Squares show it after scaling: $\mathrm{Var}(c\,s) = c^2\, \mathrm{Var}(s)$, so dividing by $\sqrt{d_k}$ divides the variance by $d_k$.
 #
 # <!-- slide: The variance is $d_k$ at every width, and 1 after scaling
 # ![]
-# So scores spread alike in narrow and in wide models. -->
+# So random scores spread alike for narrow and for wide vectors. -->
 
 # %%
 variance = VARIANCE.run()
@@ -323,31 +367,31 @@ fig
 # ![]
 # In this quarter the softmax is undecided, by chance. -->
 #
-# Without the scale, a quarter of the queries has over nine tenths of the gradient. In this quarter the softmax is undecided, by chance. Most are sure by chance, and almost no gradient can change that: the **median** length, below which half of the queries lie, falls to less than a tenth. <!-- result -->
+# Without the scale, a quarter of the queries has over nine tenths of the gradient. In this quarter the softmax is undecided, by chance. Most are sure by chance: the **median** length, below which half of the queries lie, falls to about a tenth. <!-- result -->
 #
 # <!-- say: Point at the orange curve at 0.25: it is above 0.9. Then at the blue one: a third. Say: without the scale a few queries learn for all. Often said and wrong: the sure ones learn most. -->
 #
 # ## 3.5 And at the paper's own width?
 #
-# The median length of a gradient at three widths:
+# The paper speaks of the gradients of the *softmax*, the Jacobian. In $\mathrm{grad\_q}$ the missing factor $1/\sqrt{d_k}$ works against it. Here are both, without the scale over with it:
 #
-# <!-- slide: At $d_k = 64$ the median is *larger* without the scale
-# The median length of a gradient at three widths:\
+# <!-- slide: At $d_k = 64$ the Jacobian has begun to fall, and the gradient of $q$ is *larger*
+# The paper speaks of the gradients of the *softmax*, the Jacobian. In $\mathrm{grad\_q}$ the missing factor $1/\sqrt{d_k}$ works against it.\
 # [print]
-# With wide vectors, the gradient of *most* queries vanishes. -->
+# Without the factor that is missing, 8, the gradient of $q$ would be smaller, too. -->
 
 # %% show=[]
-median = saturation.gradient[:, :, 1]                                  # (2, widths)  with, without
-at, paper = (list(saturation.d_k).index(width) for width in (512, 64))
-for i in (paper, at, -1):
-    print(f"d_k = {saturation.d_k[i]:<5} median with {median[0, i]:.2f}, without {median[1, i]:.2f}")
+ratios = np.array([SATURATION.run(d_k=(16, 64, 512), queries=1024, seed=seed).shares for seed in range(8)])
+print("median without the scale / with it, lowest to highest of eight seeds\n               d_k=16        d_k=64        d_k=512")
+for name, low, high in zip(("Jacobian", "gradient of q"), ratios.min(axis=0), ratios.max(axis=0)):
+    print(f"{name:13}", *(f" {a:.2f} to {b:.2f} " for a, b in zip(low, high)))
 
 # %% [markdown]
-# At $d_k = 64$ the median is *larger* without the scale. Most queries are undecided there, and the factor $1/8$ is missing. Without the scale and with wide vectors, the gradient of *most* queries vanishes, and a quarter gets far too much. <!-- result -->
+# At $d_k = 64$ the Jacobian has begun to fall, and the gradient of $q$ is *larger* without the scale. Divided by the missing factor, 8, it would be smaller. (Adam would divide such a common factor out.) With wide vectors both are small for *most* queries, and a quarter gets far too much. <!-- result -->
 #
-# <!-- say: Point at the first row: 0.74 without, 0.21 with. Then at the last one: it is less than a millionth. Say: the reason that the paper gives is true of wide vectors, and not yet at its own width. Often said and wrong: at 64 gradients vanish already. -->
+# <!-- say: Point at the column 64: below 1 above, about 3 below. Say: the softmax passes less, and long keys make more of it. Often said and wrong: at 64 gradients vanish already; and: at 64 nothing is lost. -->
 #
-# ## 3.6 Why the root, and not d_k itself?
+# ## 3.6 For the keen: another divisor?
 #
 # Would still smaller scores help more? Divide by $d_k^p$ with $p = 0$ (no scale), $p = \tfrac12$ (the
 # paper's) and $p = 1$.
@@ -363,12 +407,9 @@ for i in (paper, at, -1):
 
 # %%
 def measure(d_k, p):
-    Q, K, V = rng.standard_normal((3, 32, 32, d_k))                    # 32 groups of 32 queries
-    q = Q / d_k**p
-    _, cache = unscaled.forward(q, K, V)                               # scores q · k / d_k^p
-    grad_q, _, _ = unscaled.backward(rng.standard_normal(V.shape) / math.sqrt(d_k), cache)
-    size = np.linalg.norm(grad_q / d_k**p, axis=-1)                    # of Q: chain rule for q = Q / d_k^p
-    return (q @ K.mT).var(), np.median(cache.weights.max(axis=-1)), np.median(size)
+    Q, K = rng.standard_normal((2, 32, 32, d_k))                       # 32 groups of 32 queries
+    scores = Q @ K.mT / d_k**p
+    return scores.var(), np.median(Softmax()(scores).max(axis=-1))
 
 divided = {0: "not divided", 0.5: "by √d_k", 1: "by d_k"}
 table = {(p, d_k): measure(d_k, p) for p in (0, 0.5, 1) for d_k in (16, 1024)}
@@ -376,18 +417,14 @@ print("largest weight, median\n            d_k=16 d_k=1024")
 for p, name in divided.items():
     print(f"{name:11}", np.round([table[p, d_k][1] for d_k in (16, 1024)], 2))
 
-# %% show=false
-for (p, d_k), (var, _, size) in table.items():
-    print(f"{divided[p]:11}  d_k = {d_k:<5}  variance {var:9.3f}  gradient {size:.4f}")
-
 # %% [markdown]
-# <!-- answer: Only with the root does the width not matter
+# <!-- answer: For random vectors, only with the root does the width not matter
 # [print]
-# Not divided, one key takes all; divided by $d_k$, all keys get the same. -->
+# Not divided, a wide query looks at one key; divided by $d_k$, at all keys alike. -->
 #
-# Divided by $d_k$, a wide query looks at all keys alike. The variance is $d_k / d_k^2 = 1/d_k$, and the gradient shrinks, too, about as $1/\sqrt{d_k}$. Only with the root do variance, weights and gradient stay about the same. <!-- result -->
+# Divided by $d_k$, a wide query looks at all keys alike: the variance is $d_k / d_k^2 = 1/d_k$. For random vectors, only with the root do variance and weights stay about the same. <!-- result -->
 #
-# <!-- say: Compare the two columns, 16 and 1024, row by row: only with the root do they stay the same. Say: the root is the one divisor for which the width does not matter. Often said and wrong: smaller scores are always safer. Then every query gets the plain mean. -->
+# <!-- say: Compare the two columns, 16 and 1024, row by row: only with the root do they stay the same. Say: for random vectors the root is the one divisor for which the width does not matter. Often said and wrong: smaller scores are always safer. Then every query gets the plain mean. -->
 #
 # ## 3.7 And in training?
 #
@@ -416,44 +453,38 @@ training.figure()
 #
 # ## 3.8 Why does additive attention not need it?
 #
-# <!-- slide: tanh keeps every hidden entry between -1 and 1
+# <!-- slide: Another score has another size by chance
 # The other common score (Bahdanau et al., 2015) is a network with a learned vector $v$:\
-# $$\mathrm{score}(q, k) = v^\top \tanh(W^\top q + U^\top k)$$ It has no $1/\sqrt{d_k}$: however large the sum inside, tanh keeps every hidden entry between -1 and 1, and $v$ starts small. Lesson 12.4 derives and measures it.\
-# ![] -->
+# $$\mathrm{score}(q, k) = v^\top \tanh(W^\top q + U^\top k)$$ It is a sum over its $d_a$ hidden entries, each of them between -1 and 1. So its size does not grow with the width of $q$ and $k$, and how $v$ starts decides it. Lesson 12.4 derives and measures it. -->
 #
 # The other common score (Bahdanau et al., 2015) is a network with a learned vector $v$:
 #
 # $$\mathrm{score}(q, k) = v^\top \tanh(W^\top q + U^\top k)$$
 #
-# It has no $1/\sqrt{d_k}$: however large the sum inside, tanh keeps every hidden entry between -1 and 1, and $v$ starts small. Lesson 12.4 derives and measures it.
+# It is a sum over its hidden entries, each of them between -1 and 1. So how $v$ starts decides its size. Lesson 12.4 derives and measures it.
 #
-# <!-- say: Point at the right end of the curve: the sum goes on, tanh stays at 1. Say: the bound is built in, so no divisor is needed. Often said and wrong: it has no scale because its vectors are narrower. -->
-
-# %%
-z = np.linspace(-6, 6, 200)                                            # (200,)
-ax = new_figure(3.8, 3.4).subplots()
-ax.plot(z, z, ":", color="0.6", label="z, without a bound")
-ax.plot(z, np.tanh(z), color=COLORS[0], label="tanh z")
-ax.set_ylim(-3, 3)
-ax.legend()
-ax.figure
+# <!-- say: Ask what takes the place of $d_k$ here: the number of hidden entries. Often said and wrong: tanh alone does it. A sum of many bounded entries is large, if $v$ is. -->
 
 # %% [markdown]
 # ## 3.9 Check what this lesson claimed
 
 # %%
 assert variance.error < 0.03                                           # at every width
-assert saturation.one_hot[1, at] > 0.5                                 # 512: mostly one-hot
-assert median[1, at] < 0.3 * median[0, at]                             # the median query starves
-assert median[1, paper] > 3 * median[0, paper]                         # but not at d_k = 64
+assert saturation.one_hot[1, list(saturation.d_k).index(512)] > 0.5                                 # 512: mostly one-hot
+assert np.allclose(within["k"], within["none"], rtol=0.1)              # a shift of rows
+assert within["q"] > 1.8 * within["none"]                              # longer queries
+assert layers[:, 2, 3].max() < 0.5 < layers[:, 1:, 2].min()            # in a model, layers 2 and 3
+assert layers[:, 1, 3].max() < layers[:, 0, 3].min()
+assert ratios[:, :, 2].max() < 0.2                                     # 512: the median query starves
+assert ratios[:, 0, 1].max() < 1 < ratios[:, 1, 1].min() < ratios[:, 1, 1].max() < 8    # 64: see 3.5
 print("all true")
 
 # %% [markdown]
 # ## Summary
 #
 # - $q \cdot k$ is a sum of $d_k$ products of variance 1 without covariance. So its variance is $d_k$ and its typical size
-#   $\sqrt{d_k}$. Divided by $\sqrt{d_k}$ its variance is 1 at every width.
-# - Without the scale, the softmax over scores of wide vectors is nearly one-hot by chance. Most queries then get almost no gradient, and a quarter far too much. At $d_k = 64$ a fifth of the queries is one-hot, but the typical gradient is larger, not smaller.
+#   $\sqrt{d_k}$. Divided by $\sqrt{d_k}$ its variance is 1 at every width. Softmax sees the part within a row only.
+# - Without the scale, the softmax over scores of wide vectors is nearly one-hot by chance. Most queries then get almost no gradient, and a quarter far too much. At $d_k = 64$ a fifth of the queries is one-hot and the Jacobian is smaller; the gradient of $q$ is larger, as no factor divides it.
 # - In the backward pass the scale cancels the length of the keys.
 #
 # **What you can do now:** say from the width how large a score is by chance, and what softmax makes of it. Lesson 4 sends a gradient back.
