@@ -1,5 +1,8 @@
 """The order of a check, which the checks of a layer and of a function have in common."""
 
+from collections.abc import Callable
+from typing import Any
+
 from ..language import listed, say
 from .comparing import TOLERANCE, errors, guess, look, some_slices
 from .explaining import Finding, compared, explain, is_wrong, reason, telling
@@ -16,11 +19,18 @@ class Check:
     """
 
     stages: tuple[str, ...] = ("function",)
+    compute: Callable  # run a stage on a trial, and keep its results
+    fill: Callable  # give trials results, also of a wrong shape, and tell whether all have them
+    tensors: Callable  # the names of what a stage compares
+    suspect: Callable  # raise a Stop for a fault that no edit of the formula makes
+    seen: Callable  # what is seen at once, given what `look` sees
+    code: Callable  # the Code in which a mistake of the stage may stand
 
     def __init__(self, subject, student, cases):
         self.subject, self.student = subject, student
         self.cases = sorted(cases, key=lambda case: case.special)
-        self.stage, self.trial, self.trials = self.stages[0], None, []
+        self.stage, self.trial = self.stages[0], None
+        self.trials: list[Any] = []
         self.rows: dict[str, Row] = {}
 
     @property

@@ -90,14 +90,15 @@ class Formula:
     def code_of(self, target):
         """Return the formula's code for what a student's line makes, or "".
 
-        target : a name; "" is what the line returns
+        target : a name; "" is what the line returns, None is nothing
         """
         made = {name: text(code) for name, code in self.made_of.items()}
         made |= {text(node.target).removeprefix("self."): text(node.value)
                  for node in ast.walk(self.tree) if isinstance(node, ast.AugAssign)}
-        ends = [node.value for node in ast.walk(self.tree) if isinstance(node, ast.Return)]
-        is_one = not target and ends and not isinstance(ends[-1], ast.Dict)
-        return text(ends[-1]) if is_one else made.get(target, "")
+        last: Any = self.tree.body[0].body[-1]
+        is_one = target == "" and isinstance(last, ast.Return) and not isinstance(
+            last.value, ast.Dict)
+        return text(last.value) if is_one else made.get(target, "")
 
     @functools.cached_property
     def by_itself(self):

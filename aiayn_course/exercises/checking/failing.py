@@ -6,6 +6,7 @@ import inspect
 import linecache
 import textwrap
 import traceback
+from typing import Any
 
 import numpy as np
 
@@ -38,7 +39,8 @@ class Failure:
     def __init__(self, error, what):
         self.error, self.what, self.text = error, what, describe(error).rstrip(".")
         self.frames = student_frames(error)
-        self.frame, self.number = self.frames[-1] if self.frames else (None, 0)
+        self.frame: Any = self.frames[-1][0] if self.frames else None
+        self.number: int = self.frames[-1][1] if self.frames else 0
         last, _ = [*traceback.walk_tb(error.__traceback__)][-1]
         self.found = parts(self.frame, self.number, last) if self.frames else []
         self.statement = self.frame and statement_at(self.frame.f_code.co_filename, self.number)
@@ -96,8 +98,10 @@ class Failure:
 
     @property
     def target(self):
-        """Return the name that the line gives what it computes, or ""."""
+        """Return the name that the line gives what it computes, or "" for what is returned."""
         statement = self.statement
+        if not self.what.endswith(self.frame.f_code.co_name if self.frame else "?"):
+            return None                                                # what a helper returns
         targets = getattr(statement, "targets", [getattr(statement, "target", None)])
         return ast.unparse(targets[0]).removeprefix("self.") if targets[0] else ""
 
@@ -161,9 +165,9 @@ def name_of_pytorch(statement, frame):
 
 def in_the_call(statement, frame):
     """Name the arguments that a call must be given by name, and those that it does not take."""
-    for node in ast.walk(statement):
-        function = isinstance(node, ast.Call) and is_pure(node.func, frame) and value_of(
-            node.func, frame)
+    calls = (node for node in ast.walk(statement) if isinstance(node, ast.Call))
+    for node in calls:
+        function = is_pure(node.func, frame) and value_of(node.func, frame)
         if not inspect.isroutine(function) or any(isinstance(a, ast.Starred) for a in node.args):
             continue
         try:
@@ -212,9 +216,9 @@ def picks(node, frame):
         for axis, code in enumerate(getattr(node.slice, "elts", [node.slice])):
             yield code, value_of(code, frame), axis, node.value
     if isinstance(node, ast.Call) and ast.unparse(node.func) == "np.take" and len(node.args) == 2:
-        axis = next((value_of(k.value, frame) for k in node.keywords if k.arg == "axis"), None)
-        if type(axis) is int:
-            yield node.args[1], value_of(node.args[1], frame), axis, node.args[0]
+        along = next((value_of(k.value, frame) for k in node.keywords if k.arg == "axis"), None)
+        if type(along) is int:
+            yield node.args[1], value_of(node.args[1], frame), along, node.args[0]
 
 
 def where_of(failure, case):

@@ -58,10 +58,10 @@ class Spot(NamedTuple):
 
 def helper_of(file, line, _):
     """Return the student's function that holds a line, or "" if the check calls it."""
-    within = [node.name for node in ast.walk(tree_of(file))
-              if isinstance(node, (ast.FunctionDef, ast.ClassDef))
-              and node.lineno <= line <= (node.end_lineno or 0)]
-    return next((name for name in within[::-1] if name not in (*SUBJECTS, *CALLED)), "")
+    within = ["", *(node.name for node in ast.walk(tree_of(file))
+                    if isinstance(node, ast.FunctionDef)
+                    and node.lineno <= line <= (node.end_lineno or 0))]
+    return within[-1] if within[-1] not in (*SUBJECTS, *CALLED) else ""
 
 
 class Values(list):
@@ -236,6 +236,7 @@ class Watch:
 
     def __init__(self, formula, stage, trial, wrong=(), edit=None):
         self.stage, self.trial, self.wrong = stage, trial, wrong
+        self.piece = edit.piece if edit else ""
         self.mine = values_of(trial.runner(stage), of_the_student, watched_in(trial, stage))
         self.right, self.changed = (of_the_formula(some, stage, trial)
                                     for some in (formula, edit or formula))
@@ -251,7 +252,10 @@ class Watch:
 
     def spot(self):
         """Return the Spot at which the student's values go wrong, or None."""
-        wrong, unseen, found, either = *self.values_that_differ(), [], set[Key]()
+        wrong, unseen = self.values_that_differ()
+        found = list[tuple]()
+        either = {key for (name, _), some in self.changed.items()
+                  if name == self.piece != "" for key in self.keys(some)}  # at the wrong place
         for (_, n), (changed, right) in wrong.items():
             for key in self.keys(changed):
                 either |= {key} & self.good

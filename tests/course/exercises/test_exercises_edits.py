@@ -76,8 +76,6 @@ UNPLANNED = [  # exercise, class, words of the reason, what is changed in the so
 CAUSES = [  # exercise, class or function, the first hint without its code, what is changed
     (1, "Softmax", "It is as if the factor `weights` were missing",
      [("return weights * (", "return (")]),
-    (2, "LayerNorm", "It is as if the term `self.eps` were missing",
-     [("np.sqrt(variance + self.eps)", "np.sqrt(variance)")]),
     (2, "LayerNorm", "It is as if `sqrt` were left out, or divided by twice",
      [("1 / np.sqrt(variance + self.eps)", "1 / (variance + self.eps)")]),
     (2, "LayerNorm", "It is as if the sign of `n * mean_gn` were the other",
