@@ -139,7 +139,7 @@ def test_what_can_be_known_before_is_refused_before(answers, monkeypatch, capsys
 
     monkeypatch.setattr(grading, "graded", graded)
     for argv, message in ((["--csv", str(answers / "no" / "\0.csv")], "null"),
-                          (["--csv", str(answers)], "--csv must be a file, got the folder"),
+                          (["--csv", str(answers)], "--csv must be a .csv, got"),
                           (["--csv", str(answers / ("x" * 300 + ".csv"))], "File name too long")):
         assert main(["grade", str(answers), *argv]) == 2
         assert message in capsys.readouterr().err
