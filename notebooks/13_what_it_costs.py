@@ -154,11 +154,11 @@ ax.figure
 #
 # ## 13.2 Does the clock agree?
 #
-# Ask the clock: one forward pass of each layer, $d = 256$, with one thread.
+# Ask the clock: one forward pass of each layer, $d = 256$, with one thread. (Restricted attention now has $r = 65$.)
 #
 # <!-- slide: Self-attention has the steepest line, as counted
 # ![]
-# At $n = d$, the dotted line, it has as many multiply-adds as recurrence, and is faster: the steps of a recurrence wait for one another. -->
+# At $n = d$, the dotted line, it has as many multiply-adds as recurrence, and is faster. Because the steps of a recurrence wait for one another? -->
 
 # %%
 timed, milliseconds = (64, 128, 256, 512, 1024, 2048), {}
@@ -175,7 +175,28 @@ ax.legend()
 ax.figure
 
 # %% [markdown]
-# Self-attention has the steepest line, as counted. At $n = d$, the dotted line, it has as many multiply-adds as recurrence, and is faster: the steps of a recurrence wait for one another. <!-- result -->
+# Self-attention has the steepest line, as counted. At $n = d$, the dotted line, it has as many multiply-adds as recurrence, and is faster. <!-- result --> Because the steps of a recurrence wait for one another? Give each step a state $z_t$ that is there from the start, so that none waits; then take all steps as one product.
+
+# %%
+X, Z, W, U = (rng.standard_normal((256, 256), dtype=np.float32) / 16 for _ in "XZWU")   # n = d
+
+def steps(waits):
+    XW, h = X @ W, Z[0]
+    for t in range(len(X)):
+        h = np.tanh(XW[t] + (h if waits else Z[t]) @ U)
+
+with blas_threads():                                                   # one
+    tried = np.median(seconds([lambda: steps(True), lambda: steps(False), lambda: np.tanh(X @ W + Z @ U)],
+                              clock=STEADY, repeats=21), axis=1)
+for name, time in zip(("every step waits", "no step waits", "one product"), tried):
+    print(f"{name:17} {1e3 * time:.2f} ms")
+
+# %% [markdown]
+# <!-- slide: The steps take as long if none waits for another; one product is faster
+# [print]
+# One thread never waits. Many small products take longer than a large one. -->
+#
+# No: the loop takes as long if no step waits, and one product is faster than $n$ small ones. Waiting costs those who have more workers than one (Lesson 13.4). <!-- result -->
 #
 # ## 13.3 Memory: the map
 #
@@ -270,7 +291,7 @@ for name, equal in zip(kinds_tried, works):
 # Table 1 calls this *sequential operations*. `count` tells the longest chain of matrix products in which
 # each needs the result of the one before.
 #
-# <!-- slide: Self-attention has a chain of two, the scores and then the output at any length
+# <!-- slide: Self-attention has a chain of two, the scores and then the output, at any length
 # Table 1 calls this *sequential operations*. `count` tells the longest chain of matrix products in which each needs the result of the one before.\
 # [code]
 # [print]
@@ -284,13 +305,13 @@ for name, chain in chains.items():
     print(f"{name:15} n = 24: {chain[0]:2}   n = 48: {chain[1]:2}")
 
 # %% [markdown]
-# Self-attention has a chain of two, the scores and then the output at any length. The convolution has a chain of one. The RNN has $n + 1$: $xW$, and then a product with $U$ for each step. <!-- result -->
+# Self-attention has a chain of two, the scores and then the output, at any length. The convolution has a chain of one. The RNN has $n + 1$: $xW$, and then a product with $U$ for each step. <!-- result -->
 #
 # That is the paper's first reason to do without recurrence (Section 1).
 #
 # ## 13.5 Path length: through how many layers does a message go?
 #
-# What the last token needs may stand at the very beginning. Through how many layers must it go? Backward gives
+# What the last token needs may stand at the very beginning. Backward gives
 # $\partial y_t / \partial x_s$. If output $t$ does not depend on input $s$ (we say: it does not *hear* it), this derivative is exactly zero. To ask for all $t$ at
 # once, take $n$ copies of the sequence, and in copy $t$ send a gradient into output $t$ only.
 
@@ -368,16 +389,16 @@ fig.supylabel("output position", fontsize="medium")
 fig
 
 # %% [markdown]
-# The RNN hears everything before it, in one layer. So is its path as short as that of self-attention? No: inside
+# The RNN hears everything before it, in one layer. But inside
 # the layer the message walks from state to state, through $n - 1$ products with $U$. This is the $n$ in Table 1. <!-- result -->
 
 # %% [markdown]
 # ## 13.6 Table 1, measured
 #
-# Each layer has two lines: what the paper says, and what we measured. The exponents are of the time, from the experiment `complexity`. The paper writes 1 for our chain of 2, and $n$ for our 25, since it drops constants.
+# The exponents are of the time, from the experiment `complexity`. The paper writes 1 for our chain of 2, and $n$ for our 25, since it drops constants.
 #
 # <!-- slide: Only the RNN has to wait, and only self-attention without restriction has a path of one
-# Each layer has two lines: what the paper says, and what we measured. The exponents are of the time, from the experiment `complexity`. The paper writes 1 for our chain of 2, and $n$ for our 25, since it drops constants.
+# The exponents are of the time, from the experiment `complexity`. The paper writes 1 for our chain of 2, and $n$ for our 25, since it drops constants.
 # [print] -->
 
 # %%
@@ -409,7 +430,7 @@ for name, (operations, waits, path) in paper.items():
 # | convolution | parallel, path $n / k$ or $\log_k n$ | constant per token (a window) |
 # | self-attention | parallel, path 1, but $n^2$ | $4 d^2 + 2 t d$ at token $t$, and all keys and values to keep |
 #
-# For very long sequences $n^2$ becomes too much. Local attention (Longformer: Beltagy et al., 2020) and new kinds of recurrence (Mamba: Gu and Dao, 2023) are attempts to pay less.
+# For very long sequences $n^2$ becomes too much. Local attention (Longformer: Beltagy et al., 2020) and recurrences that are linear in $h$ (Mamba: Gu and Dao, 2023) are attempts to pay less. Without the $\tanh$ a recurrence need not wait: its products can be taken in pairs, pairs of pairs and so on, in about $\log_2 n$ rounds.
 
 # %% [markdown]
 # ## 13.8 Check what this lesson claimed
@@ -417,6 +438,7 @@ for name, (operations, waits, path) in paper.items():
 # %%
 assert all(counted[name] == formula[name](24, 8) for name in formula)  # the formulas are exact
 assert complexity.exponents("n")["self-attention"] > 1.5 > complexity.exponents("n")["recurrent"]
+assert tried[2] < 0.75 * tried[0] < tried[1] < 1.35 * tried[0]         # not the waiting costs time
 assert (np.allclose(blocks, exact), np.allclose(local, exact)) == (True, False)
 assert [round(large[name] / small[name]) for name in ("plain", "memory-efficient")] == [16, 4]
 assert {name: chain[1] for name, chain in chains.items()} == {
