@@ -54,7 +54,7 @@ np.set_printoptions(precision=4, suppress=True)
 #
 # <!-- slide: Forward is right, so this backward is wrong
 # [print]
-# Move $V$ a little, along a random direction: the loss moves at −0.42. The first line claims −1.08, as its map `kept` is not transposed. -->
+# Move $V$ a little, along a random direction: the second line is what the loss does. The first line claims something else, as its map `kept` is not transposed. -->
 
 # %% show=false
 class NotTransposed(ScaledDotProductAttention):

@@ -52,7 +52,7 @@ for sentence, V in values.items():
     print(f"{sentence}: before bites", attention(q_before, K, V)[0].round(2))
 
 # %% [markdown]
-# One question, and the right answer. <!-- result -->
+# One question, one right answer. <!-- result -->
 #
 # <!-- say: Point at 0.99 in the first row, then in the second: it moved with the order of the words. Say: one head answers one question well. Often said and wrong: it knows the sentence. It knows one neighbour. -->
 #
@@ -125,7 +125,26 @@ for sentence, V in values.items():
 # %% [markdown]
 # The two outputs differ: `bites` knows who stands before and after it. <!-- result -->
 #
-# <!-- say: Go down head 1 in both sentences, then head 2: each has one bar, and the bars stand apart. Say: two questions need two softmaxes. Often said and wrong: one head twice as wide would do. -->
+# <!-- say: Go down head 1 in both sentences, then head 2: each has one bar, and the bars stand apart. Say: here two questions got two softmaxes. Ask: do they need them? -->
+#
+# Can *one* softmax never do it? Keep the one head and its double question. Change only the values: each says who *and where*, a number for each pair (the outer product of the two).
+#
+# <!-- slide: One softmax does it, if the values say who *and where*
+# Keep the one head and its double question. Change only the values: each says who *and where*, a number for each pair (the outer product of the two).\
+# [print]
+# A mean forgets only what the values do not say. -->
+
+# %% show=[]
+joint = {}
+for sentence, V in values.items():
+    who_where = np.einsum("tp,tw->tpw", np.eye(3), V).reshape(3, 6)     # (T_k, places × dog, man)
+    joint[sentence] = attention.forward(q, K, who_where)[0][0]
+    print(f"{sentence}, dog and man at each place:", joint[sentence].reshape(3, 2).round(2).tolist())
+
+# %% [markdown]
+# One softmax does it, if the values say who *and where*: the two outputs differ. A mean forgets only what the values do not say. But $xW^V$ is linear, and no linear map makes this product from a who and a where that stand side by side in $x$. Two heads do without it. <!-- result -->
+#
+# <!-- say: Find the two halves of the first sentence, then of the second: they have changed places. Often said and wrong: one softmax can never keep the order. -->
 #
 # ## 6.2 Split and merge
 #
@@ -284,8 +303,6 @@ for name in "QKVO":
 # $q \cdot (k_j + b) = q \cdot k_j + q \cdot b$. The second term is the same for every key $j$, so softmax does not see it.
 # So its gradient is zero: it never learns. <!-- result -->
 #
-# The biases of $V$ and $W^O$ move every token alike: weights add up to 1. Only that of the queries does something of its own.
-#
 # <!-- say: Point at the row of K: 0.00 and 0.00. Then at the second column: only Q moves tokens differently. Say: softmax sees differences of scores, and this bias makes none. Often said and wrong: the bias of the queries, because it is the same for all keys. It meets each key with another product. -->
 #
 # ## 6.6 How narrow may a head be?
@@ -324,7 +341,6 @@ ax.figure
 #
 # <!-- say: Left: put a finger on a query and go up to the highest line. Right of zero it is always the line of the largest slope, left of zero that of the smallest. Only then the curve. Say: of all lines only two are ever on top. Often said and wrong: 64 free choices hit about 40. They are not free. -->
 #
-# In two dimensions only the keys on the outer edge of the cloud can win, with more dimensions more of them.
 # So a head needs width if every token should be found by its own query.
 #
 # ## 6.7 Four jobs, h heads
@@ -345,14 +361,15 @@ def neighbours(B, rng):
 
 
 # %%
-def fit(h, steps=3000, seed=0, **widths):
+def fit(h, steps=3000, seed=0, blind=False, **widths):
     rng = np.random.default_rng(seed)
     layer, errors = MultiHeadAttention(16, h, **widths, rng=rng), []
     optimizer = Adam(layer.parameters())                                # the optimizer of Lesson 10
     for _ in range(steps):
         x, wanted = neighbours(16, rng)
+        asks = x * (np.arange(16) >= 4) if blind else x                 # blind: positions alone ask and answer
         layer.zero_grad()
-        y, cache = layer.forward(x, x, x)
+        y, cache = layer.forward(asks, asks, x)
         errors.append(((y - wanted) ** 2).mean())                       # mean squared error
         layer.backward(2 * (y - wanted) / y.size, cache)
         optimizer.step(0.02)
@@ -377,11 +394,21 @@ for h, error in final.items():
 # %% [markdown]
 # <!-- answer: One head gives one weighted mean of contents at each place, and four are wanted
 # [print]
-# Too few heads leave an error of about $1 - h/4$. With 16, something else fails. -->
+# If each head finds one neighbour, the error is $1 - h/4$. With 16, something else fails. -->
 #
-# One head gives one weighted mean of contents at each place, and four are wanted. If each head finds one neighbour, the error is $1 - h/4$. (One head ends a little lower, probably as it also sees contents.) <!-- result -->
+# One head gives one weighted mean of contents at each place, and four are wanted. If each head finds one neighbour, the error is $1 - h/4$. <!-- result -->
 #
 # <!-- say: Point at 1 and 2: too few means. Then at 16: something else fails. Say: there are two ways to fail, and the next slide separates them. Often said and wrong: more heads are always better, since they can do all that fewer can. -->
+#
+# One head ends lower than that. Do its queries and keys use the contents? Hide the contents from them alone:
+
+# %% show=false
+end = {blind: [fit(1, steps=1500, seed=seed, blind=blind)[1] for seed in range(3)] for blind in (False, True)}
+for blind, errors in end.items():
+    print(f"{'blind to contents' if blind else 'see contents':17}  error of one head, three seeds: {min(errors):.3f} to {max(errors):.3f}")
+
+# %% [markdown]
+# Yes: blind, one head ends at $1 - 1/4$. <!-- result -->
 #
 # The 16 heads are 1 wide, so a query has two favourites to choose from (Lesson 6.6). But their values are 1
 # wide, too. Which is the reason? Make queries and keys 4 wide.
@@ -398,11 +425,11 @@ print(f"d_k = 1  error of 16 heads {final[16]:.2f}\nd_k = 4  error of 16 heads {
 # %% [markdown]
 # The 16 heads solve the job now (all this with one seed). So it was the width of queries and keys. (The 8 heads are 2 wide: after training all 12 keys lie on the edge, as on a circle.) <!-- result -->
 #
-# <!-- say: Say that all this is with one seed. Point at the error: from 0.58 to nearly nothing, and only the width of queries and keys has changed. Often said and wrong: the values were too narrow. -->
+# <!-- say: Say that all this is with one seed. Point at the error: it is nearly nothing now, and only the width of queries and keys has changed. Often said and wrong: the values were too narrow. -->
 #
 # <!-- slide: One head compromises between four neighbours, a narrow one has two favourites
 # ![]
-# The single head gives them 0.30, 0.10, 0.37 and 0.19 of its weight; the narrow one has key 4 for six queries and key 10 for the others (rings). -->
+# The single head gives each of them a part of its weight; the narrow one has two keys for all queries (rings). -->
 
 # %%
 names = [str(t + 1) for t in range(T)]
@@ -413,7 +440,7 @@ fig.axes[1].plot(narrow[12].argmax(axis=1), range(T), "o", ms=11, mfc="none", me
 fig
 
 # %% [markdown]
-# The single head spreads its weight over its four neighbours (printed: means). The narrow head, right, has two favourites, the rings: 4 for six queries and 10 for the others. <!-- result -->
+# The single head spreads its weight over its four neighbours (printed: means). The narrow head, right, has two favourites, the rings. <!-- result -->
 #
 # <!-- say: Left: no cell is bright, every row is a compromise. Right: count the columns that are bright: two. Often said and wrong: the narrow head is sharper, so it is better. -->
 #
@@ -447,7 +474,7 @@ for h, d_k, bleu in ((1, 512, 24.9), (4, 128, 25.5), (8, 64, 25.8), (16, 32, 25.
     print(f"({'A' if h * d_k == 512 else 'B'})  h = {h:2}  d_k = {d_k:3}  BLEU below the base model {25.8 - bleu:.1f}")
 
 # %% [markdown]
-# Narrower keys alone, (B), do worse, too. Our job was *made* to need four heads, and does not explain these numbers. <!-- result -->
+# Our job was *made* to need four heads, and does not explain these numbers. <!-- result -->
 #
 # <!-- say: Find the row without a bar that has h = 8 and d_k = 64: the base model. Above and below it the bars grow. Say: 8 and 16 are best, but by one point only. Often said and wrong: one head is useless. It loses 0.9 BLEU. -->
 #
@@ -483,6 +510,9 @@ assert np.abs(by_loop - y).max() < 1e-12                # one big projection = h
 assert final[1] > 0.6 > final[2] > 0.3 > 0.1 > final[4]     # h heads, h answers
 assert all(len(set(head.argmax(axis=1))) == 2 for head in narrow)      # each has two favourites
 assert all(len(set(head.argmax(axis=1))) == T for head in trained[8][0].attention.weights[0])
+assert max(end[False]) < 0.74 < min(end[True])          # one head uses the contents
+assert np.allclose(joint["dog bites man"], [0.5, 0, 0, 0, 0, 0.5], atol=0.01)
+assert np.allclose(joint["man bites dog"], [0, 0.5, 0, 0, 0.5, 0], atol=0.01)
 assert wider < 0.01                                     # it is the width of queries and keys
 print("all true")
 
