@@ -34,7 +34,7 @@ def note(text: object) -> None:
 
     An empty text writes nothing. A closed or full stderr stops no command.
     """
-    if text != "" and sys.stderr is not None:
+    if text != "":
         with contextlib.suppress(OSError):
             print(f"{printable(text)}\n", end="", file=sys.stderr, flush=True)
 

@@ -70,7 +70,9 @@ def with_flags(error, args):
 
 
 def use_utf_8():
-    """Write UTF-8 to terminals, pipes and files, in every locale."""
+    """Write UTF-8 to terminals, pipes and files, in every locale, and nowhere if it is closed."""
+    sys.stdout = sys.stdout or open(os.devnull, "w")                   # noqa: SIM115
+    sys.stderr = sys.stderr or open(os.devnull, "w")                   # noqa: SIM115
     for stream, errors in ((sys.stdout, "surrogateescape"), (sys.stderr, "backslashreplace")):
         if hasattr(stream, "reconfigure"):                             # not in a notebook
             stream.reconfigure(encoding="utf-8", errors=errors)
@@ -78,7 +80,7 @@ def use_utf_8():
 
 def end_output():
     """Point stdout or stderr to nowhere if it cannot be written to, so that it closes quietly."""
-    for stream in filter(None, (sys.stdout, sys.stderr)):
+    for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
         except (OSError, ValueError):

@@ -180,6 +180,16 @@ def test_errors_are_utf_8_too(monkeypatch):
     assert "漢" in err.buffer.getvalue().decode("utf-8")
 
 
+@pytest.mark.parametrize("name", ["stdout", "stderr"])
+def test_a_closed_stream_loses_nothing(name, tmp_path, monkeypatch, blank_pictures):
+    """As `2>&-` closes it in a shell, or a service before it begins."""
+    monkeypatch.setattr(sys, name, None)
+    out = tmp_path / "r"
+    assert main(["train", "copy", *TINY, "--steps", "1", "--out", str(out)]) == 0
+    assert {"metrics.json", "loss.png"} < {*os.listdir(out)}
+    getattr(sys, name).close()
+
+
 @pytest.mark.slow
 def test_a_reader_of_results_alone_may_leave(tmp_path):
     child = command("train", "copy", *TINY, "--steps", "99999", "--out", str(tmp_path / "r"))
