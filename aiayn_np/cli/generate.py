@@ -4,7 +4,10 @@ import functools
 import itertools
 from pathlib import Path
 
+import numpy as np
+
 from ..checks import check_sizes
+from ..training.checks import check_seed
 from .common import add_run, opened, printable
 from .progress import shown
 
@@ -35,10 +38,6 @@ def add_fill_options(parser):
 
 def generate_command(args):
     """Print a text and its continuation by a language model, token by token."""
-    import numpy as np
-
-    from ..training.checks import check_seed
-
     check_seed(args.seed)
     check_sizes(steps=args.steps)
     pipeline = opened(args.run, "generate").pipeline()

@@ -13,7 +13,7 @@ from ..decoding.beam import MOST_ALPHA
 from ..text.pairs import read_lines
 from .common import UsageError, add_run, lines_of_stdin, note, opened, printable
 from .progress import shown
-from .writing import add_out, check_folder, make_writable, or_elsewhere
+from .writing import add_out, check_folder, make_writable
 
 
 def add_decode_options(parser):
@@ -119,8 +119,7 @@ def attend_command(args):
     src = one_source(pipeline, args.symbol)
     folder = args.out or args.run / "attend"
     check_folder(folder, "metrics.json", "*attention_*.png", force=args.force)
-    with or_elsewhere("--out", args.out is None):
-        make_writable(folder)
+    make_writable(folder, "" if args.out else "--out")
     name = f"{pipeline.task.name} {pipeline.task.text(src[0])}"
     prefix = os.fsdecode(re.sub(r"\W+", "_", name)[:60].strip("_").encode()) + "_"
     for path in pipeline.draw_attention(src, folder, prefix):

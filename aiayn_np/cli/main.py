@@ -54,8 +54,8 @@ def run(argv, parsed):
         return fail(error, 1)
     except MemoryError as error:
         return fail(f"not enough memory: {one_line(error) or 'none is left'}", 1)
-    except KeyboardInterrupt:
-        return fail("interrupted", 1)
+    except KeyboardInterrupt as error:
+        return fail(one_line(error) or "interrupted", 1)
     except Exception as error:                     # a fault of the program, not of the request
         return fail(f"{type(error).__name__}: {one_line(error)}; AIAYN_DEBUG=1 shows where", 1)
 

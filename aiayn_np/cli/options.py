@@ -82,8 +82,8 @@ def add_language_options(parser):
     data.add_argument("--text", type=Path, action="append", metavar="FILE",
                       help="UTF-8 or .gz; of several --text one text is made (default: the help of"
                       " Python itself)")
-    data.add_argument("--max-length", type=int, help=default(
-        "tokens of a window", LANGUAGE["max_length"]))
+    data.add_argument("--max-length", type=int,
+                      help=f"tokens of a window (default: {LANGUAGE['max_length']})")
     data.add_argument("--vocab-size", type=int, help="learn a vocabulary of at most so many pieces"
                       " (default: the characters of the text)")
     add_group(parser, "the training", TRAINING, LANGUAGE)
@@ -118,7 +118,8 @@ def add_group(parser, title, options, defaults):
     group = parser.add_argument_group(title)
     for flag, (kind, what) in options.items():
         name = flag[2:].replace("-", "_")
-        group.add_argument(flag, help=default(what, defaults.get(name, "the preset's")),
+        known = defaults.get(name, "the preset's")
+        group.add_argument(flag, help=f"{what} (default: {known})",
                            **({"choices": kind} if isinstance(kind, list) else {"type": kind}))
     return group
 
@@ -133,15 +134,10 @@ def add_variants(parser, names):
 def add_rare(parser, defaults):
     """Add the options that are rarely needed; return their group."""
     rare = add_group(parser, "rarely needed", RARE, defaults)
-    rare.add_argument("--seed", type=int, help=default("of weights, batches and dropout", 0))
+    rare.add_argument("--seed", type=int, help="of weights, batches and dropout (default: 0)")
     rare.add_argument("--float64", action="store_const", const="float64",
-                      help=default("double precision", "float32"))
+                      help="double precision (default: float32)")
     return rare
-
-
-def default(what, value):
-    """Return the help of an option with its default."""
-    return f"{what} (default: {value})"
 
 
 def flag_of(name):

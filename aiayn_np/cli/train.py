@@ -2,9 +2,9 @@
 
 import argparse
 import contextlib
-import itertools
 import signal
 from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,19 +28,18 @@ def trained(args: argparse.Namespace) -> Any:
     """Train a new or a saved run, and print its results; return the run, None if interrupted."""
     ranks = launched()
     with interruptible(ranks) as stop:
-        run = shared_run(args, ranks)
+        run = stop.run = shared_run(args, ranks)
         stop.waits = True
         ended = take_steps(run, lambda: stop.asked, args.threads)
-        stop.waits = False
+        stop.waits = not ended
         if ended:
             print_results(run, args.threads)
-            if stop.leads:
-                pictures = sorted(path.name for path in files_of(run, run.pictures))
+            if not ranks.rank:
+                pictures = sorted(path.name for path in run.folder.glob("*.png"))
                 print(printable(f"\nIn {run.folder}: {', '.join([*run.files, *pictures])}"))
             return run
-    if stop.leads:
-        command = command_line("aiayn-np", "train", args.task, "--out", run.folder, "--resume")
-        note(f"interrupted after step {run.optimizer.t}; go on with: {command}")
+        if not ranks.rank:
+            note(stop.told)
     return None
 
 
@@ -63,31 +62,42 @@ def print_results(run: "Run", threads: int | None = None) -> None:
 
 
 class Stop:
-    """The handler of Ctrl-C. Only rank 0, which `leads`, acts on Ctrl-C.
+    """The handler of Ctrl-C and of the other signals that end a program.
 
-    While `waits` is true, the first Ctrl-C only sets `asked`. Any other one ends the program.
+    While `waits` is true, a signal only sets `asked`: the step ends and is saved. A second Ctrl-C
+    ends the program in a step, but not in a save.
     """
 
-    def __init__(self, ranks):
-        self.leads, self.waits, self.asked = ranks.rank == 0, False, False
+    run: Any = None
+    waits = asked = False
 
-    def __call__(self, *arguments):
-        if self.leads and not self.waits:
-            signal.default_int_handler(*arguments)
-        self.waits, self.asked = False, True
+    def __call__(self, number, frame):
+        again = number == signal.SIGINT and self.asked
+        if not self.waits or (again and not self.run.saving):
+            raise KeyboardInterrupt(self.told if self.run else "")
+        self.asked = True
+
+    @property
+    def told(self):
+        """A line on the interruption. It names the step that is kept."""
+        command = command_line("aiayn-np", "train", self.run.config["task"], "--out",
+                               self.run.folder, "--resume")
+        return f"interrupted; step {self.run.saved} is kept; go on with: {command}"
 
 
 @contextlib.contextmanager
 def interruptible(ranks: Any = ALONE) -> Iterator[Stop]:
     """Handle SIGINT, SIGHUP and SIGTERM by a Stop, and yield the Stop.
 
-    An ignored signal stays ignored. Under mpiexec only SIGINT is handled: mpiexec ends its ranks.
+    An ignored signal stays ignored. Under mpiexec, which ends its ranks, only SIGINT is handled, by
+    rank 0; the other ranks ignore it.
     """
-    stop, others = Stop(ranks), ("SIGTERM", "SIGHUP") if ranks.size == 1 else ()
+    stop, others = Stop(), ("SIGTERM", "SIGHUP") if ranks.size == 1 else ()
     there = [getattr(signal, name) for name in others if hasattr(signal, name)]
     with contextlib.ExitStack() as stack:
         for number in (signal.SIGINT, *(n for n in there if signal.getsignal(n) == signal.SIG_DFL)):
-            stack.callback(signal.signal, number, signal.signal(number, stop))
+            handler = signal.SIG_IGN if ranks.rank else stop
+            stack.callback(signal.signal, number, signal.signal(number, handler))
         yield stop
 
 
@@ -101,9 +111,9 @@ def shared_run(args, ranks):
         note(str(ranks))
     if ranks.rank == 0:
         folder = args.out or Path("runs") / args.task
-        run, notes = (resumed_run if args.resume else new_run)(folder, args)
-        for line in notes:
-            note(line)
+        goes_on = args.resume and not saved_nothing(folder)
+        run, notes = (resumed_run if goes_on else new_run)(folder, args)
+        note("\n".join(notes))
         for part in parts_in(run.folder):                              # of a run that was killed
             part.unlink(missing_ok=True)
     run = ranks.first(run)
@@ -116,8 +126,6 @@ def new_run(folder, args):
 
     Without --out the run takes the next free folder. If it cannot begin, it leaves no files.
     """
-    from ..runs.open import saved_nothing
-
     free = args.out is None
     with contextlib.ExitStack() as stack:
         if free:
@@ -140,28 +148,33 @@ def new_run(folder, args):
 
 
 def free_folder(folder):
-    """Make the first folder of folder, folder-2, folder-3, ... that does not exist yet."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    for n in itertools.count(1):
+    """Return the first of folder, folder-2, ... that can be made, or that `saved_nothing`."""
+    for n in count(1):
         other = folder.with_name(f"{folder.name}-{n}") if n > 1 else folder
         with contextlib.suppress(FileExistsError):
             other.mkdir()
+            return other
+        if saved_nothing(other):
             return other
         if (other / "model.npz").exists() and not (other / "metrics.json").exists():
             command = command_line("aiayn-np", "train", folder.name, "--out", other, "--resume")
             note(f"{other} holds a training that did not end; to go on with it: {command}")
 
 
+def saved_nothing(folder):
+    """Tell whether the first save into a folder did not end, and nothing else is in the folder."""
+    from ..runs.training import VOCABULARY
+
+    mine = {*parts_in(folder), folder / VOCABULARY}
+    return folder.is_dir() and set() < {*folder.iterdir()} <= mine
+
+
 def check_files(run):
     """Raise OSError if the folder of a run, or a file that a training replaces, is protected."""
     make_writable(run.folder)
-    for path in files_of(run, [*run.files, *run.pictures]):
-        check_replaceable(path)
-
-
-def files_of(run, patterns):
-    """Return the paths in the folder of a run that match some patterns."""
-    return [path for pattern in patterns for path in run.folder.glob(pattern)]
+    for pattern in [*run.files, *run.pictures]:
+        for path in run.folder.glob(pattern):
+            check_replaceable(path)
 
 
 def resumed_run(folder, args):
@@ -169,15 +182,11 @@ def resumed_run(folder, args):
 
     The run goes on with its own options; only the options in LATER may be given again.
     """
-    from ..runs.open import own_run, saved_nothing
+    from ..runs.open import own_run
 
-    if saved_nothing(folder):
-        raise UsageError(f"{folder} holds a training that ended before it saved a model: begin it"
-                         " again, with the same options and without --resume")
     given = given_options(args)
-    for name in given:
-        if name not in LATER:
-            raise UsageError(f"{flag_of(name)} is fixed by the run in {folder}: not with --resume")
+    if fixed := [*map(flag_of, given.keys() - LATER)]:
+        raise UsageError(f"{min(fixed)} is fixed by the run in {folder}: not with --resume")
     run = own_run(folder)
     if args.task != run.config["task"]:
         raise UsageError(f"{folder} is a run of the task {run.config['task']}, not {args.task}")

@@ -7,10 +7,9 @@ file that it reads. For `export`, `lessons` and `exercises` a folder must be new
 """
 
 import argparse
-import contextlib
 import os
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -48,23 +47,11 @@ def check_file(flag: str, path: Path, *endings: str, force: bool = False, own: b
     if path.suffix.lower() not in endings and not force:
         raise UsageError(f"{flag} must be a {' or '.join(endings)}, got {path}; --force writes it"
                          " in any case")
-    with or_elsewhere(flag, own):
-        check_replaceable(path)
-        make_writable(path.parent)
+    make_writable(path.parent, flag if own else "")
+    check_replaceable(path)
     if os.path.lexists(path) and not (own or force):
         raise UsageError(f"{flag} must be a new file, got {path}, which is there already; --force"
                          " replaces it")
-
-
-@contextlib.contextmanager
-def or_elsewhere(flag: str, own: bool) -> Iterator[None]:
-    """Add to an OSError the flag that names another place, if the place is the command's own."""
-    try:
-        yield
-    except OSError as error:
-        if own:
-            error.strerror = f"{error.strerror}; {flag} writes elsewhere"
-        raise
 
 
 def check_folder(folder: Path, *known: str, force: bool = False) -> None:
@@ -78,11 +65,15 @@ def check_folder(folder: Path, *known: str, force: bool = False) -> None:
                          " folder; --force writes into it")
 
 
-def make_writable(folder: Path) -> None:
-    """Make the folder and try to write in it; an OSError names the folder."""
-    folder.mkdir(parents=True, exist_ok=True)
+def make_writable(folder: Path, flag: str = "") -> None:
+    """Make the folder and try to write in it; an OSError names the folder.
+
+    flag : the option that names another folder, for the message
+    """
     try:
+        folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):                       # even a kill removes it
             pass
     except OSError as error:
-        raise OSError(error.errno, error.strerror, str(folder)) from error
+        reason = f"{error.strerror}; {flag} writes elsewhere" if flag else error.strerror
+        raise OSError(error.errno, reason, str(folder)) from error

@@ -8,13 +8,13 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..checks import check_sizes
-from ..files import CheckpointError, parts_in
+from ..files import CheckpointError
 from ..pipelines.pipeline import Pipeline
 from .checkpoint import read_header
 from .estimates import parameter_count
 from .run import TRAININGS, Run
 from .shape import check_shape
-from .training import VOCABULARY, check_options
+from .training import check_options
 
 POSITIONS = 2**26  # most numbers in a table of positions; no file holds the table
 
@@ -87,12 +87,6 @@ def check_regular(folder: Path) -> None:
     for path in folder.glob("*"):
         if path.exists() and not (path.is_file() or path.is_dir()):
             raise CheckpointError(f"{path} must be a regular file, got a pipe or a device")
-
-
-def saved_nothing(folder: Path) -> bool:
-    """Tell whether the first save into a folder did not end, and nothing else is in the folder."""
-    mine = {*parts_in(folder), folder / VOCABULARY}
-    return folder.is_dir() and set() < {*folder.iterdir()} <= mine
 
 
 def check_config(path: Path, config: Any) -> None:

@@ -37,6 +37,7 @@ class Run:
     """
 
     saved: int | None = None  # the step of the checkpoint when it was last read or written
+    saving = False  # whether it is being written
     pictures = ("loss.png", "attention_*.png")  # patterns of the names of its pictures
 
     def __init__(self, folder: str | Path, config: dict, vocabulary: Any = None) -> None:
@@ -151,6 +152,7 @@ class Run:
         """
         if self.training.ranks.rank:
             return
+        self.saving = True
         self.folder.mkdir(parents=True, exist_ok=True)
         self.check_unchanged()
         if self.saved is None and self.training.learned is not None:
@@ -161,6 +163,7 @@ class Run:
         self.saved = self.optimizer.t
         with replacing(self.table) as file:
             file.write(csv_of(self.history, kind))
+        self.saving = False
 
     def check_unchanged(self) -> None:
         """Raise ChangedError unless the checkpoint is the one that was last read or written."""

@@ -113,9 +113,8 @@ def test_ctrl_c_ends_after_the_step_and_resuming_is_as_if_nothing_had_happened(
     with monkeypatch.context() as patched:
         patched.setattr(loop, "check_finite", press_ctrl_c)
         assert main(argv) == 1
-    assert f"after step 4; go on with: aiayn-np train reverse --out {out} --resume" in (
-        capsys.readouterr().err
-    )
+    assert capsys.readouterr().err.endswith(
+        f"interrupted; step 4 is kept; go on with: aiayn-np train reverse --out {out} --resume\n")
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     assert main(["decode", out, "3 1"]) == 0
     assert f"note: the training in {out} did not end, it is at step 4\n" in capsys.readouterr().err
@@ -298,16 +297,6 @@ def test_resuming_a_run_that_is_finished_is_refused_and_changes_nothing(folder, 
     assert main(["train", "reverse", "--resume", "--float64", "--out", str(folder)]) == 2
     assert "--float64 is fixed by the run" in capsys.readouterr().err
     assert files(folder) == before
-
-
-def test_a_run_that_lost_its_results_makes_them_again(folder, no_pictures, tmp_path):
-    out = tmp_path / "r"
-    out.mkdir()
-    for name in ("model.npz", "history.csv"):
-        (out / name).write_bytes((folder / name).read_bytes())
-    assert main(["train", "reverse", "--resume", "--out", str(out)]) == 0
-    a, b = (json.loads((f / "metrics.json").read_text()) for f in (folder, out))
-    assert a | {"seconds": 0} == b | {"seconds": 0}
 
 
 def test_metrics_count_the_seconds_of_all_parts_of_a_run(no_pictures, tmp_path, monkeypatch):

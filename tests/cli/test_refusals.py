@@ -200,7 +200,7 @@ def test_a_reader_of_results_alone_may_leave(tmp_path):
     with child.stderr:
         err = child.stderr.read().decode()
     assert child.wait() == 1
-    assert "interrupted after step" in err
+    assert "interrupted; step" in err
     assert "Traceback" not in err
 
 

@@ -152,7 +152,7 @@ def test_a_signal_to_mpiexec_ends_all_ranks_and_the_run_goes_on(tmp_path, number
     got, _, err = ended(program)
     step = read_checkpoint(out / "model.npz")[0]["step"]
     assert got == code
-    assert (f"interrupted after step {step}; go on with" in err) == (number == signal.SIGINT)
+    assert (f"interrupted; step {step} is kept; go on with" in err) == (number == signal.SIGINT)
     resume = ["train", "copy", "--resume", "--out", out, "--steps", step + 2]
     assert on_ranks(2, *resume)[0] == 0
 

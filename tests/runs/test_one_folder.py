@@ -35,6 +35,7 @@ from aiayn_np.variants.choices import CHOICES, keywords
 @pytest.mark.slow
 def test_the_next_free_name_is_taken(tmp_path):
     """Making a folder is atomic: of many at once each gets its own."""
+    (tmp_path / "runs").mkdir()
     with ThreadPoolExecutor(8) as pool:
         taken = list(pool.map(free_folder, [tmp_path / "runs" / "copy"] * 8))
     assert sorted(path.name for path in taken) == ["copy", *(f"copy-{n}" for n in range(2, 9))]
@@ -100,21 +101,27 @@ def test_what_the_user_put_into_a_new_folder_stays_when_its_training_fails(
     assert (tmp_path / "empty").is_dir()
 
 
-def test_a_kill_in_the_first_save_keeps_no_command_out(tmp_path, capsys, no_pictures):
-    """The process ends before the checkpoint takes its place."""
-    out, environment = tmp_path / "r", os.environ | {"PYTHONPATH": str(tmp_path)}
+@pytest.mark.parametrize("resume", [[], ["--resume"]])
+def test_a_kill_in_the_first_save_keeps_no_command_out(
+    tmp_path, monkeypatch, capsys, no_pictures, resume
+):
+    """The process ends before the checkpoint takes its place. The run begins in the same folder."""
+    monkeypatch.chdir(tmp_path)
+    environment = os.environ | {"PYTHONPATH": str(tmp_path)}
     (tmp_path / "sitecustomize.py").write_text(
         "import os, signal\nos.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n")
-    command = ["train", "copy", *TINY, "--out", str(out), "--steps"]
-    child = subprocess.run([sys.executable, "-m", "aiayn_course", *command, "1"], env=environment,
-                           capture_output=True)
-    assert child.returncode == -signal.SIGKILL
-    assert [path.suffix for path in out.iterdir()] == [".part"]
-    assert main(["train", "copy", "--resume", "--out", str(out)]) == 2
-    assert "begin it again, with the same options and without --resume" in capsys.readouterr().err
-    assert main([*command, "2"]) == 0
-    assert "ended before it saved a model: it begins again" in capsys.readouterr().err
-    assert not any(out.glob(".*.part"))
+    for out in ([], ["--out", "r"]):
+        command, folder = ["train", "copy", *TINY, *out], Path(out[-1] if out else "runs/copy")
+        child = subprocess.run([sys.executable, "-m", "aiayn_course", *command], env=environment,
+                               capture_output=True)
+        assert child.returncode == -signal.SIGKILL
+        assert [path.suffix for path in folder.iterdir()] == [".part"]
+        assert main([*command, "--steps", "2", *resume]) == 0
+        told = f"{folder} holds a training that ended before it saved a model: it begins again"
+        assert capsys.readouterr().err.count(told) == 1
+        assert open_run(folder).optimizer.t == 2
+        assert not any(folder.glob(".*.part"))
+    assert os.listdir("runs") == ["copy"]
 
 
 def test_a_full_disk_in_the_first_save_keeps_no_command_out(
@@ -132,9 +139,7 @@ def test_a_full_disk_in_the_first_save_keeps_no_command_out(
         patch.setattr("aiayn_np.runs.run.save_checkpoint", full)
         assert main(command) == 1
     assert os.listdir(out) == ["vocabulary.model"]
-    assert main(["train", "words", "--resume", "--out", str(out)]) == 2
-    assert "ended before it saved a model: begin it again" in capsys.readouterr().err
-    assert main(command) == 0
+    assert main([*command, "--resume"]) == 0
     assert "ended before it saved a model: it begins again" in capsys.readouterr().err
 
 
@@ -151,36 +156,59 @@ def test_a_folder_in_the_place_of_what_training_writes_is_refused_before_the_fir
         assert sorted(os.listdir(out)) == before
 
 
+@pytest.fixture
+def default_signals():
+    """Signals end a program, whatever started the tests."""
+    before = {number: signal.signal(number, signal.SIG_DFL)
+              for number in (signal.SIGTERM, signal.SIGHUP)}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
-@pytest.mark.parametrize("moment", ["check_finite", "shared_run"])
-def test_what_a_batch_system_and_a_closed_terminal_send_ends_a_training_as_ctrl_c_does(
-    tmp_path, monkeypatch, capsys, name, moment
+def test_a_signal_before_the_first_step_leaves_nothing(
+    tmp_path, monkeypatch, capsys, default_signals, name
 ):
-    """In a step the run is saved, and before the first step nothing is left."""
-    module = loop if moment == "check_finite" else train
-    original, number, calls = getattr(module, moment), getattr(signal, name), []
+    """A batch system sends one, and so does a terminal that closes."""
+    shared_run, out = train.shared_run, tmp_path / "r"
 
     def send(*arguments):
-        calls.append(arguments)
-        if len(calls) == (4 if module is loop else 1):
-            signal.raise_signal(number)
-        return original(*arguments)
+        signal.raise_signal(getattr(signal, name))
+        return shared_run(*arguments)
 
-    monkeypatch.setattr(module, moment, send)
-    before = signal.signal(number, signal.SIG_DFL)
-    try:
-        out = tmp_path / "r"
-        assert main(["train", "copy", *TINY, "--steps", "9", "--out", str(out)]) == 1
-        assert signal.getsignal(number) == signal.SIG_DFL
-    finally:
-        signal.signal(number, before)
-    err = capsys.readouterr().err
-    if module is loop:
-        assert "interrupted after step 4; go on with" in err
-        assert open_run(out).optimizer.t == 4
-    else:
-        assert err == "aiayn-np: error: interrupted\n"
-        assert not out.exists()
+    monkeypatch.setattr(train, "shared_run", send)
+    assert main(["train", "copy", *TINY, "--out", str(out)]) == 1
+    assert capsys.readouterr().err == "aiayn-np: error: interrupted\n"
+    assert not out.exists()
+
+
+@pytest.mark.parametrize(("name", "moment", "kept"), [
+    ("SIGTERM", "save", 4), ("SIGINT", "save", 4), ("SIGTERM", "step", 4), ("SIGINT", "step", 0),
+    ("SIGHUP", "once", 4)])
+def test_a_signal_ends_a_training_after_its_step_and_a_second_one_ends_no_save(
+    tmp_path, monkeypatch, capsys, default_signals, name, moment, kept
+):
+    """A second Ctrl-C ends the program in a step. The last line names the step that is kept."""
+    number, out = getattr(signal, name), tmp_path / "r"
+
+    def check(step, *_):
+        for _ in range((step == 4) + (step == 4 and moment == "step")):
+            signal.raise_signal(number)
+
+    def save(*arguments, optimizer, **options):
+        if optimizer.t and moment == "save":
+            signal.raise_signal(number)
+        save_checkpoint(*arguments, optimizer=optimizer, **options)
+
+    monkeypatch.setattr(loop, "check_finite", check)
+    monkeypatch.setattr("aiayn_np.runs.run.save_checkpoint", save)
+    assert main(["train", "copy", *TINY, "--steps", "9", "--out", str(out)]) == 1
+    *_, last = capsys.readouterr().err.splitlines()
+    assert last.endswith(f"interrupted; step {kept} is kept; go on with: aiayn-np train copy --out"
+                         f" {out} --resume")
+    assert not isinstance(signal.getsignal(number), train.Stop)
+    assert open_run(out).optimizer.t == kept
 
 
 def test_a_signal_that_is_ignored_stays_ignored():
