@@ -17,6 +17,7 @@ START = """first steps:
   aiayn-np decode runs/copy "3 1 4 1 5"  # what the model writes for it
   aiayn-np check                         # every gradient of a whole model
 """
+COURSE = "\n`python -m aiayn_course --help` lists the commands of the course as well.\n"
 END = """
 `aiayn-np COMMAND --help` shows the options of a command, with examples.
 """
@@ -93,7 +94,7 @@ class Parser(argparse.ArgumentParser):
                                f" (see {self.prog} --help)\n"))
 
 
-def parser(more: tuple = (), steps: str = "") -> tuple:
+def parser(more: tuple = (), steps: str = COURSE) -> tuple:
     """Return (the parser of the whole command line, {name: the parser of a command}).
 
     `train` has a parser for each task, with a name such as "train copy".
@@ -125,7 +126,7 @@ def listing(groups):
 
 
 def parsed(argv: list[str] | None = None, more: tuple = (),
-           steps: str = "") -> argparse.Namespace:
+           steps: str = COURSE) -> argparse.Namespace:
     """Return the options of a command line. Options and sequences may stand in any order.
 
     more, steps : as in `parser`
