@@ -57,7 +57,7 @@ for ax, (name, scores) in zip(fig.subplots(1, 2), shown.items()):
 fig
 
 # %% [markdown]
-# The dot product is a plane: it rises without end in the query's direction. The other score is a landscape of plateaus, and far out it is flat. Here it is highest at the lower left, far from the query. Can one attend with that?
+# The dot product is a plane: it rises without end in the query's direction. The other score is a landscape of plateaus, and far out it is flat. Can one attend with that?
 
 # %% [markdown]
 # ## 12.1 Four scores, two by hand
@@ -166,11 +166,11 @@ fig
 # ## 12.4 Why does additive attention need no scale?
 #
 # <!-- slide:
-# Tanh is bounded, and $v$ starts small enough.
+# Because tanh is bounded? Then $|\mathrm{score}| \le \sum_a |v_a|$. Does this bound stay small as the width grows?
 # For $q$ and $k$ with entries of variance 1, the matrices are drawn so that the sum inside the tanh has variance 1 as well. $v$ has $d_a$ entries of variance $1/d_a$ and mean 0, and they are independent, so the terms of the sum have no covariance:\
 # $$\mathrm{Var}(\mathrm{score}) = \sum_{a=1}^{d_a} \mathrm{Var}(v_a)\, \mathbb{E}[\tanh^2 z] = d_a \cdot \frac{1}{d_a} \cdot \mathbb{E}[\tanh^2 z] = \mathbb{E}[\tanh^2 z], \qquad z \sim N(0, 1)$$ -->
 #
-# Tanh is bounded, and $v$ starts small enough. For $q$ and $k$ with entries of
+# Because tanh is bounded? Then $|\mathrm{score}| \le \sum_a |v_a|$. Does this bound stay small as the width grows? For $q$ and $k$ with entries of
 # variance 1, the matrices are drawn so that the sum inside the tanh has variance 1 as well. $v$ has $d_a$ entries of variance
 # $1/d_a$ and mean 0, and they are independent, so the terms of the sum have no covariance:
 #
@@ -188,6 +188,9 @@ fig
 # %%
 widths = (4, 16, 64, 256)
 variance = start_variances(widths, np.random.default_rng(0))
+starts = [scoring.AdditiveScore(8192 // d, d, rng=rng).v.value for d in widths]
+variance |= {"additive, bound": [np.abs(v).sum(axis=1).mean() for v in starts],
+             "if Var(v) were 1": variance["additive"] * widths}        # the score is linear in v
 print("d_k             ", *(f"{d:8}" for d in widths))
 for name, values in variance.items():
     print(f"{name:16}", *(f"{value:8.2f}" for value in values))
@@ -195,9 +198,9 @@ for name, values in variance.items():
 # %% [markdown]
 # <!-- answer:
 # [print]
-# Whatever training does to $W$ and $U$ later, the bound $|\mathrm{score}| \le \sum_a |v_a|$ stays. It has a price: far out, where the landscape is flat, nearly no gradient comes through the tanh. -->
+# The bound grows like $\sqrt{d_a}$, as the deviation of the dot product does. With $\mathrm{Var}(v) = 1$ the variance would grow, too, tanh or not. So it is the start of $v$: there stands the $1/\sqrt{d_k}$ of additive attention. -->
 #
-# Whatever training does to $W$ and $U$ later, the bound $|\mathrm{score}| \le \sum_a |v_a|$ stays. It has a price: far out, where the landscape is flat, nearly no gradient comes through the tanh. <!-- result -->
+# The bound grows like $\sqrt{d_a}$, as the deviation of the dot product does. With $\mathrm{Var}(v) = 1$ the variance would grow, too, tanh or not. So it is the start of $v$: there stands the $1/\sqrt{d_k}$ of additive attention. <!-- result -->
 #
 # ## 12.5 What it costs
 #
@@ -238,7 +241,7 @@ cost = ADDITIVE_COST.run(n=(16, 32, 64, 128), d_k=(4, 16, 64, 256), repeats=5)
 cost.figure()
 
 # %% [markdown]
-# For 64 tokens of width 256 additive attention takes more than 50 times as many bytes. (On the dotted line both would cost the same.) Time depends on the machine, the bytes hardly do. <!-- result -->
+# For 64 tokens of width 256 additive attention takes more than 50 times as many bytes. <!-- result -->
 
 # %% [markdown]
 # ## 12.6 All of them in the same Transformer
@@ -258,28 +261,51 @@ task = CopyTask(symbols=6, max_length=5)
 factories = {"scaled dot": None, "dot": scoring.dot_attention, "general": scoring.general_attention,
              "concat": scoring.concat_attention, "additive": scoring.additive_attention}
 
-def train_with(factory, seed=0):
-    model = small_model(task, seed, h=2, d_k=64, attention=factory)
-    return losses(model, task, seed, steps=200, batch_size=16)         # (steps,)
+def train_with(factory, parts=(), times=1):                            # (seeds, steps) losses
+    models = [small_model(task, seed, h=2, d_k=64, attention=factory) for seed in range(3)]
+    for name, parameter in (pair for model in models for pair in model.named_parameters()):
+        if name.endswith(parts):                                       # starts so many times as large
+            parameter.value *= np.float32(times)
+    return np.array([losses(m, task, seed, steps=200, batch_size=16) for seed, m in enumerate(models)])
 
 curves = {name: train_with(factory) for name, factory in factories.items()}
 
 # %%
-last = {name: curve[-25:].mean() for name, curve in curves.items()}
-print("loss at the end:", *(f"{name} {loss:.2f}" for name, loss in last.items()))
+ends = {name: curve[:, -25:].mean(axis=1) for name, curve in curves.items()}     # (seeds,)
+last = {name: np.median(end) for name, end in ends.items()}
 ax = new_figure(6.5, 3.4).subplots()
 for i, (name, curve) in enumerate(curves.items()):
-    ax.plot(range(10, 201, 10), curve.reshape(-1, 10).mean(axis=1), color=COLORS[i], marker=MARKERS[i], markevery=4, label=name)
-ax.set(xlabel="step", ylabel="loss, mean of ten steps", ylim=0)
+    tens = curve.reshape(3, -1, 10).mean(axis=2)                       # (seeds, steps / 10)
+    ax.plot(range(10, 201, 10), tens.T, color=COLORS[i], linewidth=0.6)
+    ax.plot(range(10, 201, 10), np.median(tens, axis=0), color=COLORS[i], marker=MARKERS[i], markevery=4, label=name)
+ax.set(xlabel="step", ylabel="loss, mean of ten steps", ylim=0, title="three seeds (thin) and their median")
 ax.legend()
 ax.figure
 
 # %% [markdown]
 # <!-- answer: Without its scale the dot product learns most slowly
 # ![]
-# Do not read an order of the other four from one seed: concat and additive are the same function, and a head with "general" can compute what one with "scaled dot" can. -->
+# Concat and additive are the same function, and learn alike. -->
 #
-# Without its scale the dot product learns most slowly. Do not read an order of the other four from one seed: concat and additive are the same function, and a head with "general" can compute what one with "scaled dot" can. <!-- result --> The experiment `additive` trains three scores with five seeds at each width:
+# Without its scale the dot product learns most slowly, with each seed. <!-- result -->
+#
+# Now change the *start* alone: shrink $W^Q$ and $W^K$ until the dot product starts as small as the scaled one; give $v$ variance 1.
+
+# %%
+changed = {"dot, scores start small": (scoring.dot_attention, ("linear_Q.W", "linear_K.W"), 64**-0.25),
+           "additive, Var(v) = 1": (scoring.additive_attention, "score.v", 64**0.5)}
+ends |= {name: train_with(*change)[:, -25:].mean(axis=1) for name, change in changed.items()}
+for name in ("scaled dot", "dot", "dot, scores start small", "additive", "additive, Var(v) = 1"):
+    print(f"{name:24} {min(ends[name]):.2f} to {max(ends[name]):.2f}")
+
+# %% [markdown]
+# <!-- slide: The start decides: a small start does without the scale, a large one spoils additive attention
+# [print]
+# So at this width what helps is that scores start small, whatever makes them so. -->
+#
+# With a small start the dot product needs no scale, and with a large one additive attention falls behind. So at this width what helps is that scores start small, whatever makes them so. <!-- result -->
+#
+# The experiment `additive` trains three scores with five seeds at each width:
 #
 # <!-- slide:
 # The experiment `additive` trains three scores with five seeds at each width:\
@@ -400,7 +426,7 @@ def distance_attention(h, d_k, d_v, rng):
     return scoring.ScoredAttention(DistanceScore())
 
 curve = train_with(distance_attention)
-print(f"loss at the end: distance {curve[-25:].mean():.2f}, scaled dot {last['scaled dot']:.2f}")
+print(f"loss at the end: distance {np.median(curve[:, -25:].mean(axis=1)):.2f}, scaled dot {last['scaled dot']:.2f}")
 
 # %% [markdown]
 # It learns to copy. <!-- result -->
@@ -410,8 +436,9 @@ print(f"loss at the end: distance {curve[-25:].mean():.2f}, scaled dot {last['sc
 # %%
 assert np.array_equal(five["additive"], five["concat"])
 assert cost.memory_d[-1] > 50                                          # times as many bytes
-assert last["dot"] > max(last["scaled dot"], last["additive"])         # without scale: behind
-assert curve[-25:].mean() < 1                                          # the distance learns
+assert min(ends["dot"]) > 1.5 * max(*ends["scaled dot"], *ends["dot, scores start small"])   # the start
+assert min(ends["additive, Var(v) = 1"]) > 1.5 * max(ends["additive"])
+assert curve[:, -25:].mean() < 1                                       # the distance learns
 assert not check_gradients(Hurried(), Q, K)
 print("all true")
 
@@ -420,8 +447,8 @@ print("all true")
 #
 # - Four scores, two ideas: a product of $q$ and $k$, or a small network that adds them. "General" is what the projections
 #   of multi-head attention do already; "concat" is "additive".
-# - Additive needs tanh, else it cannot depend on the query. It needs no scale, as tanh is bounded and $v$ starts small; its
-#   variance is about 0.4 at every width.
+# - Additive needs tanh, else it cannot depend on the query. It needs no scale, since $v$ starts with variance $1/d_a$; so the
+#   variance of the score is about 0.4 at every width.
 # - It pays with $d_a$ numbers for each pair where the dot product keeps one, and with time. With its scale the dot product is as good.
 #
 # **What you can do now:** write a score of your own, check its backward, and plug it into the whole model.
