@@ -7,7 +7,7 @@
 # | **You will learn** | why the paper writes $x + \mathrm{Sublayer}(x)$; why layer norm runs over the features; what the feed-forward network sees; what changes with the norm before the sub-layer |
 # | **You need** | Lessons 1 and 2, the chain rule; for Lesson 7.6 also Lessons 4 and 6 |
 # | **Paper** | Section 3.1, Section 3.3, Equation 2, Section 5.4, Figure 1 |
-# | **Time** | 45 minutes |
+# | **Time** | 45 minutes, without Lesson 7.8, which is *for the keen*: run its cell, skip its text |
 #
 # Run the cells from top to bottom. Wherever it says **Predict**, stop, choose an answer, and only then go on.
 
@@ -26,9 +26,12 @@ if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service
     subprocess.run([sys.executable, "-m", "pip", "install", "-q", package], check=True)
 
 # %%
+from pathlib import Path
+
 import numpy as np
 
 from aiayn_course.drawings import SENTENCE, figure_1, norm_axes, norm_places
+from aiayn_course.lab.claims.overfitting import DROPOUT
 from aiayn_np import Dropout, EncoderLayer, LayerNorm, PositionwiseFeedForward, check_gradients
 from aiayn_np.plotting.figures import draw_spread, new_figure
 from aiayn_np.variants.norms import BatchNorm
@@ -37,42 +40,47 @@ from aiayn_np.variants.pre_norm import PreNormEncoderLayer
 np.set_printoptions(precision=4, suppress=True)
 
 # %% [markdown]
-# Stack 24 small layers $y = f(x)$. Each $f$ is a feed-forward network (Lesson 7.5). Send a gradient of length 1 in at the top, and measure its length after each layer on its way down. Five stacks, and the median:
+# Stack 24 small layers $y = f(x)$. Each $f$ is a feed-forward network (Lesson 7.5). Send a gradient of length 1 in at the top, and measure its length below each layer on its way down. Five stacks, with the range:
 #
 # <!-- slide:
-# Stack 24 small layers $y = f(x)$. Each $f$ is a feed-forward network (Lesson 7.5). Send a gradient of length 1 in at the top, and measure its length after each layer on its way down.\
-# Five stacks, and the median:\
-# [print]
-# Less than a millionth is left: with plain gradient descent, the lowest layers would learn more than a million times more slowly. -->
+# Stack 24 small layers $y = f(x)$. Each $f$ is a feed-forward network (Lesson 7.5). Send a gradient of length 1 in at the top, and measure its length below each layer on its way down.\
+# ![]
+# Less than a millionth of the gradient is left. The gradient of a weight is a product, of the input of its layer and the gradient that arrives. So it is tiny in *all* layers. -->
 
 # %%
-def lengths_on_the_way_down(residual, depth=24, d_model=32, seed=0):
+def lengths_from_the_top(residual, depth=24, d_model=32, seed=0):
     rng = np.random.default_rng(seed)
     layers = [PositionwiseFeedForward(d_model, 4 * d_model, rng=rng) for _ in range(depth)]
-    x, caches = rng.standard_normal((10, d_model)), []                 # (T, d_model)
+    x, inputs, caches, found = rng.standard_normal((10, d_model)), [], [], []    # (T, d_model)
     for f in layers:
+        inputs.append(x)
         fx, cache = f.forward(x)
         x = x + fx if residual else fx                                 # the only difference
         caches.append(cache)
     grad = rng.standard_normal(x.shape)
-    grad, lengths = grad / np.linalg.norm(grad), [1.0]
-    for f, cache in zip(layers[::-1], caches[::-1]):
+    grad /= np.linalg.norm(grad)
+    for f, x, cache in zip(layers[::-1], inputs[::-1], caches[::-1]):
         through_f = f.backward(grad, cache)
         grad = grad + through_f if residual else through_f             # a sum: both terms get it
-        lengths.append(np.linalg.norm(grad))
-    return lengths
+        found.append([np.linalg.norm(of) for of in (grad, x, f.linear_1.W.grad, f.linear_1.b.grad)])
+    return np.transpose(found)                                         # (4, depth), the top layer first
 
-plain = [lengths_on_the_way_down(residual=False, seed=seed) for seed in range(5)]
-print(f"length of the gradient at the input: {np.median([run[-1] for run in plain]):.1g}")
-print(f"share that one layer lets through: {np.median([np.divide(run[1:], run[:-1]) for run in plain]):.2f}")
+plain = np.array([lengths_from_the_top(residual=False, seed=seed) for seed in range(5)])    # (seeds, 4, depth)
+ax = new_figure(6.5, 3.4).subplots()
+for i, name in enumerate(("gradient of x", "x, the input of a layer", "gradient of its $W_1$", "gradient of its $b_1$")):
+    draw_spread(ax, range(1, 25), plain[:, i], name, i)
+ax.set(yscale="log", xlabel="layers passed, from the top", ylabel="length", ylim=(1e-7, 1e4), title="y = f(x)")
+ax.legend(ncols=2, loc="upper center")
+print(f"share of the gradient of x that one layer lets through: {np.median(plain[:, 0, 1:] / plain[:, 0, :-1]):.2f}")
+ax.figure
 
 # %% [markdown]
-# Less than a millionth is left: with plain gradient descent, the lowest layers would learn more than a million times more slowly. <!-- result -->
+# Less than a millionth of the gradient is left. The gradient of a weight is a product, of the input of its layer and the gradient that arrives. Inputs shrink on the way up as gradients do on the way down. So the gradient of $W_1$ is tiny in *all* layers; only that of a bias, which no input multiplies, shrinks downwards. <!-- result -->
 #
-# Yet models of 24 layers are trained: the boxes around attention make it possible.
+# Models of 24 layers are trained all the same, with two more boxes around attention.
 #
 # <!-- slide: Attention is a **sub-layer**, and the feed-forward network another
-# Yet models of 24 layers are trained: the boxes around attention make it possible.\
+# Models of 24 layers are trained all the same, with two more boxes around attention.\
 # ![] -->
 
 # %%
@@ -96,17 +104,18 @@ figure_1("add_norm", "feed_forward")
 # >
 # > - About 1/25: it vanishes, only more slowly → On the way back the sum gives the gradient to both of its terms. Is anything lost?
 # > - About 1: as it was sent in → The straight way alone would give this. What comes through f is added.
-# > - About 25: it grows <!-- true: 10 < np.median([run[-1] for run in added]) < 100 and max(run[-1] for run in plain) < 1e-5 --> → Each layer adds to the gradient what comes through f, at about a right angle: √(1 + 0.57²) is 1.15, and 24 such factors make 29.
+# > - About 25: it grows <!-- true: 10 < np.median(added[:, 0, -1]) < 100 and plain[:, 0, -1].max() < 1e-5 --> → Each layer adds to the gradient what comes through f, at about a right angle: √(1 + 0.57²) is 1.15, and 24 such factors make 29.
 # >
 # > <!-- given: Each of 24 layers is $y = x + f(x)$, where $f$ is an untrained network. A gradient of length 1 goes in at the top. -->
 
 # %%
-added = [lengths_on_the_way_down(residual=True, seed=seed) for seed in range(5)]
+added = np.array([lengths_from_the_top(residual=True, seed=seed) for seed in range(5)])
 fig = new_figure(6.5, 3.6)
 ax = fig.subplots()
 for style, (name, runs) in enumerate({"y = f(x)": plain, "y = x + f(x)": added}.items()):
-    print(f"{name:12}  median at the input: {np.median([run[-1] for run in runs]):.2g}")
-    draw_spread(ax, range(25), runs, name, style)
+    at_input, of_W = np.median(runs[:, [0, 2], -1], axis=0)
+    print(f"{name:12}  median at the input: {at_input:.2g}, of W_1 in the lowest layer: {of_W:.2g}")
+    draw_spread(ax, range(1, 25), runs[:, 0], name, style)
 ax.set(yscale="log", xlabel="layers passed, from the top", ylabel="length of the gradient",
        title="One plus sign, 24 layers")
 ax.legend()
@@ -126,7 +135,7 @@ fig
 # - $x$ and $f(x)$ are added, so every sub-layer has one width, `d_model` (Section 3.1).\
 # - Nothing limits the sum. Something must keep it in range. -->
 #
-# With the sum the gradient does not vanish; it has even grown. What comes straight has the length 1, what comes through $f$ about 0.57, and in random directions lengths add in squares: $\sqrt{1 + 0.57^2} \approx 1.15$. $1.15^{24}$ is about 29, near the 26 that is measured, and $0.57^{24}$ about $10^{-6}$. <!-- result --> If $J_l$ is the Jacobian of $f$ in layer $l$, then the Jacobian of the stack is
+# With the sum the gradient does not vanish; it has even grown. What comes straight has the length 1, what comes through $f$ about 0.57, and in random directions lengths add in squares: $\sqrt{1 + 0.57^2} \approx 1.15$. $1.15^{24}$ is about 29, near the 26 that is measured, and $0.57^{24}$ about $10^{-6}$. The gradients of the weights are no longer tiny. <!-- result --> If $J_l$ is the Jacobian of $f$ in layer $l$, then the Jacobian of the stack is
 #
 # $$\text{without:}\quad J_N \cdots J_2 J_1 \qquad\qquad \text{with:}\quad (I + J_N) \cdots (I + J_2)(I + J_1) = I + \dots$$
 #
@@ -337,14 +346,14 @@ print(f"largest difference of their sum from the layer: {np.abs(sum(terms.values
 # One part of the frame did nothing so far: **dropout** (Section 5.4). Given a random generator, it sets a share of the sub-layer's output to 0, *before* the sum, so the straight path is never cut.\
 # [code]
 # [print]
-# It is against learning by heart: with only 200 training sequences it more than halves the loss on others (experiment `dropout`). -->
+# It is against learning by heart. -->
 
 # %% show=[1]
 dropped = Dropout(P_drop=0.1)(np.ones(100_000), rng=rng)
 print("values", np.unique(dropped), f"  share of zeros {np.mean(dropped == 0):.2f}   mean {dropped.mean():.2f}")
 
 # %% [markdown]
-# What is kept is divided by $1 - P_\mathrm{drop}$, so the mean stays 1. It is against learning by heart: with only 200 training sequences it more than halves the loss on others (experiment `dropout`). <!-- result -->
+# What is kept is divided by $1 - P_\mathrm{drop}$, so the mean stays 1. It is against learning by heart (Lesson 7.8). <!-- result -->
 #
 # ## 7.7 Norm after the sum, or before the sub-layer?
 #
@@ -405,7 +414,28 @@ ax.figure
 #
 # So a pre-norm stack **needs one more norm at its end**, and `Transformer` adds it. Post-norm sets every token back to size 1. What the two places do to training, Lesson 10.4 measures.
 #
-# ## 7.8 Check what this lesson claimed
+# ## 7.8 For the keen: dropout, or stop in time?
+#
+# Here are models that learned from 200 sequences alone (experiment `dropout`). Who sees the loss on others rise can also stop in time. So compare with the best step of those without dropout:
+#
+# <!-- slide: It beats a model without dropout that stops at its best step
+# Here are models that learned from 200 sequences alone (experiment `dropout`). Who sees the loss on others rise can also stop in time.\
+# [print] -->
+
+# %% show=[]
+if Path("../figures/dropout.json").exists():                           # what the whole experiment found
+    few = DROPOUT.load("../figures")
+else:                                                                  # a small one, in seconds: too short to tell
+    few = DROPOUT.run(P_drop=(0.0, 0.1), steps=50, seeds=(0,))
+without, dropped = few.validation[:2]                                  # (seeds, steps) each
+for name, x in {"without, at the end": without[:, -1], "without, at its best step": without.min(axis=1),
+                "P_drop = 0.1, at the end": dropped[:, -1]}.items():
+    print(f"{name:25} loss on others {np.median(x):.2f} ({x.min():.2f} to {x.max():.2f})")
+
+# %% [markdown]
+# It beats a model without dropout that stops at its best step, by less than it beats one that goes on. <!-- result -->
+#
+# ## 7.9 Check what this lesson claimed
 
 # %%
 assert np.allclose(5 * x_hat + 8, [15, 9, 7, 1])                       # the norm undone
@@ -413,7 +443,11 @@ assert np.abs(with_means - from_class).max() < 1e-12
 assert abs(from_class.sum()) < 1e-12                                   # nothing along 1
 assert abs(from_class @ x_hat) < 1e-6                                  # nothing along x_hat
 assert check_gradients(LayerNorm(8), rng.standard_normal((2, 3, 8)))
-assert 20 < np.median([run[-1] for run in added]) < 1.15**24 < 30      # the sum of 7.1
+assert 20 < np.median(added[:, 0, -1]) < 1.15**24 < 30                 # the sum of 7.1
+assert plain[:, 2].max() < 1e-3 < 10 < added[:, 2].min()               # weights: tiny in all layers, or not
+assert 0.1 < (plain[:, 2, -1] / plain[:, 2, 0]).min() < 10             # about as long above as below
+assert (plain[:, 3, -1] / plain[:, 3, 0]).max() < 1e-4                 # biases: not so
+assert few.steps[-1] < 600 or dropped[:, -1].max() < without.min()     # dropout against stopping in time
 print("all true")
 
 # %% [markdown]
@@ -421,11 +455,10 @@ print("all true")
 #
 # - **Add** gives the gradient a path that does not depend on the weights: $I + J$ instead of $J$.
 # - **Norm** removes offset and size from each token by itself. It does not see the batch or the padding.
-# - **Feed-forward** is the same small network at every position, with two thirds of an encoder layer's parameters.
-# - Where an array is used several times, the gradients of its uses add up: here four.
+# - **Feed-forward** is the same network at every position, with two thirds of a layer's parameters.
 # - Post-norm (the paper) keeps the signal at size 1 and puts norms on the straight path. Pre-norm keeps the path and lets the signal grow.
 #
-# **What you can do now:** put the frame around any sub-layer, send a gradient back through it by hand, and say why a deep stack learns (Exercises 2, 7 and 12). Lesson 8 gives the tokens their places.
+# **What you can do now:** put the frame around any sub-layer, send a gradient back through it by hand, and say what becomes of a gradient in a deep stack (Exercises 2, 7 and 12). Lesson 8 gives the tokens their places.
 #
 # ## Questions
 #
