@@ -3,6 +3,7 @@
 import functools
 import os
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -97,10 +98,9 @@ def sequences(words: list[str]) -> list[str]:
 
 def one_source(pipeline: Any, words: list[str]) -> np.ndarray:
     """Return the source ids of words of the command line; raise UsageError for two sequences."""
-    first, *others = sequences(words)
-    if others:
-        raise UsageError(f"one sequence must be given, got {1 + len(others)}")
-    return source_of(pipeline, first)
+    if len(found := sequences(words)) > 1:
+        raise UsageError(f"one sequence must be given, got {len(found)}")
+    return source_of(pipeline, found[0])
 
 
 def fitting(pipeline, line, where, number):
@@ -128,10 +128,13 @@ def attend_command(args):
 
 
 def trace_command(args):
-    """Print a table of all components at work on a sequence, with a row for each."""
+    """Print a table of all components at work on a sequence; tell how to read its long rows."""
     from ..plotting.tracing import trace
 
     pipeline = opened(args.run, "trace").pipeline()
     src, tgt_in, tgt_out = pipeline.example(one_source(pipeline, args.symbol))
-    print(printable(trace(pipeline.model, src, tgt_in, tgt_out, loss=pipeline.loss)))
+    table = str(trace(pipeline.model, src, tgt_in, tgt_out, loss=pipeline.loss))
+    if max(map(len, table.splitlines())) > shutil.get_terminal_size((999, 0)).columns:
+        note("note: rows are wider than the terminal; end the command with | less -S")
+    print(printable(table))
     return 0

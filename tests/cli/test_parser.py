@@ -9,7 +9,6 @@ import pytest
 from aiayn_course.cli.main import COMMANDS as COURSE
 from aiayn_course.cli.main import parsed, parser
 from aiayn_np.cli.parser import COMMANDS as PAPER
-from aiayn_np.cli.parser import parsed as paper_parsed
 
 COMMANDS = [command for _, commands in PAPER + COURSE for command in commands]
 NAMES = [name for name, *_ in COMMANDS]
@@ -60,15 +59,7 @@ def test_the_help_of_all_names_every_command(capsys):
     text = help_of([], capsys)
     assert all(re.search(rf"^  {name}\s", text, re.M) for name in NAMES)
     assert "aiayn-np train copy" in text
-
-
-def test_the_help_of_the_papers_commands_names_the_command_line_of_the_course(capsys):
-    """`aiayn-np`, which knows the course, says it of no other."""
-    with pytest.raises(SystemExit):
-        paper_parsed(["--help"])
-    told = "`python -m aiayn_course --help` lists the commands of the course as well.\n"
-    assert told in capsys.readouterr().out
-    assert told not in help_of([], capsys)
+    assert "aiayn_course" not in text                                  # only `python -m aiayn_np`
 
 
 def test_every_task_of_train_lists_its_own_options_alone(capsys):
