@@ -608,7 +608,8 @@ assert np.abs(out_by_hand - attention(Q, K, V)).max() < 1e-12
 assert np.abs(grad_scores.sum(axis=1)).max() < 1e-12                   # moved, not made
 assert cache_QK.weights[2, 1] > 0.8 > 0.1 > cache_QKV.weights[2, 1]    # Q, K learn the map
 assert [bool(check_gradients(layer, Q, K, V)) for layer in layers] == [True, False, False, False]
-assert 60 < degrees.max() < 90 and (ends < 0.1).all(axis=1).mean() > 0.9    # far off, and it falls
+assert 60 < degrees.max() < 90                                         # far off,
+assert (ends < 0.1).all(axis=1).mean() > 0.9                           # and it falls
 print("all true")
 
 # %% [markdown]

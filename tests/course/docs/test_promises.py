@@ -113,7 +113,7 @@ WHERE = "\n→ [第 1.5 节](../../notebooks/zh/01_attention_is_a_soft_look_up.m
 
 @pytest.mark.parametrize(("text", "found"), [
     ("只有 25% 的词元最关注自己", ["25%"]),
-    ("97% 降到 28%", []),
+    ("96% 降到 27%", []),
     ("最大差约为 6e-16", ["6e-16"]),
     ("$d = 512$，第 3.2 节，`77`", []),
 ])
