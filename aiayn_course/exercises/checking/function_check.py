@@ -66,6 +66,20 @@ class FunctionCheck(Check):
                 "The first case gives another result when it runs again: something is kept from one"
                 " call or object to the next. Each must begin anew."))
 
+    def finish(self):
+        """Raise a Stop if a result is handed out again after its receiver has changed it."""
+        results = self.trials[0].student()
+        for array in results.values():
+            if isinstance(array, np.ndarray) and array.flags.writeable:
+                array[...] = np.logical_not(array) if array.dtype == bool else array + 1
+        again = self.trials[0].student()
+        if wrong := [n for n, want in self.trials[0].expected.items() if not same(again[n], want)]:
+            raise Stop("stale", say(
+                "A second call with the same arguments is wrong after the result of the first call"
+                " was changed: both calls return one array."), say(
+                "Whoever receives an array may write into it. Make a new one in each call."),
+                tensor=wrong[0])
+
     def must_be_comparable(self, name, got, want, case):
         """Raise a Stop unless `got` and `want` have one shape and one kind of number."""
         objects = isinstance(got, np.ndarray) and got.dtype.kind == "O"

@@ -215,6 +215,8 @@ class LayerCheck(Check):
         for other in different:
             self.keeps_a_size(trial, cache, first, other)
             self.keeps_a_result(other)
+        self.keeps_a_case(trial)
+        self.keeps_a_parameter(trial)
         self.methods(trial)
         for case in [self.cases[0], *filter(has_minus_inf, self.cases)]:
             self.dtypes(Trial(self.subject, self.student, case, self.rng))
@@ -225,12 +227,36 @@ class LayerCheck(Check):
         right = trial.ours.forward(*inputs, **options)[0], trial.expected["output"]
         got = trial.forward(other=True)[0], trial.forward()[0]
         if not all(map(same, got, right)):
+            raise kept_something(trial)
+
+    def keeps_a_case(self, trial):
+        """Raise a Stop if a layer that was right in one case is wrong in another case."""
+        for other in [t for t in self.trials if t.case.layer is trial.case.layer]:
+            inputs, options = other.case.inputs, other.case.options
+            right = trial.ours.forward(*inputs, **copied(options))[0]
+            got = call("forward", trial.layer.forward, *copied(inputs), case=other.case.what,
+                       **copied(options))[0]
+            if not (is_numbers(got) and np.shape(got) == np.shape(right) and same(got, right)):
+                raise kept_something(other)
+
+    def keeps_a_parameter(self, trial):
+        """Raise a Stop if a layer computes with the values that its parameters had before."""
+        for name, p in trial.parameters.items():
+            p.value[...] = 0.25 + 0.5 * p.value
+            trial.our_parameters[name].value = p.value.copy()
+        trial.expected["output"], trial.our_cache = trial.ours.forward(
+            *trial.case.inputs, **copied(trial.case.options))
+        trial.expected |= trial.right_gradients()
+        results = {}
+        results["output"], cache = trial.forward()
+        results |= trial.backward(cache)
+        if wrong := [name for name, x in results.items() if not same(x, trial.expected[name])]:
             raise Stop("stale", say(
-                "A forward after another one, on something else, gives a wrong output ({case}).",
-                case=say(trial.case.what)), say(
-                "Mostly a layer keeps something of the first call in itself then. Compute it anew"
-                " in each, from what forward is given."), tensor="output", question=say(
-                "What is left in the layer after a forward?"))
+                "After a step of the optimizer {tensor} is wrong: it is computed with values that"
+                " the parameters had before.", tensor=say_name(wrong[0])), say(
+                "Mostly a layer keeps a copy of a parameter in itself then. Read p.value anew in"
+                " each forward and each backward."), tensor=wrong[0], question=say(
+                "Which array was made before the step, and is used after it?"))
 
     def keeps_a_size(self, trial, cache, right, other):
         """Raise a Stop if backward reads a size that a later forward left in the layer."""
@@ -302,6 +328,16 @@ class LayerCheck(Check):
             raise Stop("nan", say("The numbers are right, but from float32 {tensor} becomes nan.",
                                   tensor=say_name(wrong[0])), say(TINY), tensor=wrong[0],
                        question=say("Which number is 0 in float32, and what is 0 / 0?"))
+
+
+def kept_something(trial):
+    """Return the Stop for a forward that is wrong after another one."""
+    return Stop("stale", say(
+        "A forward after another one, on something else, gives a wrong output ({case}).",
+        case=say(trial.case.what)), say(
+        "Mostly a layer keeps something of the first call in itself then. Compute it anew"
+        " in each, from what forward is given."), tensor="output", question=say(
+        "What is left in the layer after a forward?"))
 
 
 def has_minus_inf(case):

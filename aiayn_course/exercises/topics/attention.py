@@ -42,6 +42,13 @@ def masks(rng, B, h, T_q, T_k):
             "padding in front": padded, "one mask for all sequences": each[:1, :1]}
 
 
+def padding(B, T):
+    """Return a mask (B, 1, 1, T) that hides the last two keys of the last sequence."""
+    allowed = np.ones((B, 1, 1, T), dtype=bool)
+    allowed[-1, ..., -2:] = False
+    return allowed
+
+
 @ATTENTION.tried_on
 def cases(rng):
     def arrays(*leading, T_q=3, T_k=5, d_k=4, d_v=6):
@@ -73,6 +80,10 @@ def cases(rng):
           for what, mask in masks(rng, 2, 7, 3, 5).items()),
         Case("T_q = T_k = d_k = d_v = 4", None, arrays(2, T_q=4, T_k=4, d_v=4), special=True),
         Case("one query and five keys", None, arrays(1, 2, T_q=1), special=True),
+        *(Case(what, None, arrays(2, 3, T_q=T_q), dict(allowed=padding(2, 5)), special=True)
+          for what, T_q in (("padding, T_q = T_k = 5", 5), ("padding and one query", 1))),
+        Case("one key that nobody may look at", None, arrays(2, T_k=1),
+             dict(allowed=np.zeros((3, 1), dtype=bool)), special=True),
         Case("d_k = d_v = 1", None, arrays(2, d_k=1, d_v=1), special=True),
     ]
 

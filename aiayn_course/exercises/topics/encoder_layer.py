@@ -59,6 +59,11 @@ def cases(rng):
              dict(B=3, T=5, d_model=6, d_ff=7, h=2)),
         *(Case(what, layer, (rng.standard_normal((3, 5, 6)),), dict(allowed=mask), special=True)
           for what, mask in masks(rng, 3, 1, 5, 5).items()),
+        Case("one position that nobody may look at", layer, (rng.standard_normal((3, 1, 6)),),
+             dict(allowed=np.zeros((1, 1), dtype=bool)), special=True),
+        Case("dropout, and no rng", EncoderLayer(6, 7, 2, P_drop=0.5, rng=seeded()),
+             (rng.standard_normal((3, 5, 6)),), special=True,
+             why="Without an rng no dropout is drawn."),
         Case("a mask of two axes", layer, (rng.standard_normal((3, 5, 6)),),
              dict(allowed=np.tri(5, dtype=bool)), special=True),
         Case("T = d_model = 5, h = d_ff = 1", EncoderLayer(5, 1, 1, P_drop=0.0, rng=seeded()),

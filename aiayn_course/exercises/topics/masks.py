@@ -7,7 +7,7 @@ import numpy as np
 from aiayn_np.masking import Mask, causal, not_padding
 
 from ..exercise import Case, exercise, function, layer
-from .attention import masks, softmax  # noqa: F401, one is for a change
+from .attention import masks, padding, softmax  # noqa: F401, one is for a change
 
 EXERCISE = exercise(
     5, "masks", "Masks: the future, padding, and -inf", section="3.2.3, Fig. 2 left", lesson="5",
@@ -109,6 +109,10 @@ def cases(rng):
              dict(allowed=np.zeros((3, 5), dtype=bool)), special=True),
         *(Case(what, None, (draw((2, 7, 3, 5)),), dict(allowed=mask), special=True)
           for what, mask in masks(rng, 2, 7, 3, 5).items()),
+        Case("one query", None, (draw((2, 1, 5)),), dict(allowed=np.arange(5)[None] < 3),
+             special=True),
+        Case("padding, T_q = T_k = 5", None, (draw((2, 3, 5, 5)),), dict(allowed=padding(2, 5)),
+             special=True),
         Case("a query that may look nowhere", None, (draw((2, 3, 5)),),
              dict(allowed=np.arange(3)[:, None] > np.zeros(5)), special=True),
     ]

@@ -7,7 +7,7 @@ from aiayn_np.module import Cache
 from aiayn_np.multi_head import MultiHeadAttention
 
 from ..exercise import Case, exercise, layer, seeded
-from .attention import masks
+from .attention import masks, padding
 
 EXERCISE = exercise(
     6, "multi-head", "Multi-head attention", section="3.2.2, Fig. 2 right", lesson="6.2, 6.3, 6.8",
@@ -70,6 +70,11 @@ def cases(rng):
         Case("d_model = h = T = 3", MultiHeadAttention(3, 3, rng=seeded()),
              arrays(2, d_model=3, T_q=3, T_k=3), special=True),
         Case("one query and five keys", layer, arrays(2, d_model=6, T_q=1, T_k=5), special=True),
+        *(Case(what, layer, arrays(2, d_model=6, T_q=T_q, T_k=5), dict(allowed=padding(2, 5)),
+               special=True)
+          for what, T_q in (("padding, T_q = T_k = 5", 5), ("padding and one query", 1))),
+        Case("Q, K and V are equal", layer, arrays(2, d_model=6, T_q=4, T_k=4)[:1] * 3,
+             special=True),
         *(Case(what, some, arrays(2, d_model=6, T_q=4, T_k=5),
                dict(allowed=allowed, rng=np.random.default_rng(1)), special=True)
           for what, some in (("dropout on the weights", dropping),

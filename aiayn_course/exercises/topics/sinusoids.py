@@ -35,6 +35,7 @@ def cases(rng):
         Case("d_model = 5", SinusoidalPositionalEncoding(5, 50), (draw((2, 4, 5)),), special=True,
              why="With an odd d_model there is one cosine fewer than sines."),
         Case("start = 3", layer, (draw((2, 4, 6)),), dict(start=3), special=True),
+        Case("one position, start = 7", layer, (draw((2, 1, 6)),), dict(start=7), special=True),
         Case("start = 30, more positions than features", layer, (draw((2, 12, 6)),),
              dict(start=30), special=True),
         Case("T = d_model = 6", layer, (draw((2, 6, 6)),), special=True),

@@ -261,3 +261,57 @@ def test_what_only_an_unusual_size_shape_or_sign_shows_is_refused(number, name, 
 def test_a_variance_of_centred_numbers_passes(right):
     for seed in range(3):
         assert (report := check(answer(2, "LayerNorm", (VARIANCE, right)), seed=seed)), report
+
+
+def with_forward(name, forward):
+    """Return the solution with another forward, forward(right, self, *arguments, **options)."""
+    right = solution(name)
+    return type(name, (right,), dict(forward=lambda self, *inputs, **options: forward(
+        right.forward, self, *inputs, **options), backward=lambda *given: right.backward(*given)))
+
+
+def without_mask(right, layer, x, *others, allowed=None, **options):
+    """Leave a mask out where there is one query."""
+    return right(layer, x, *others, allowed=None if x.shape[-2] == 1 else allowed, **options)
+
+
+def without_padding(right, layer, x, *others, allowed=None, **options):
+    """Leave the mask (B, 1, 1, T) out where queries and keys are as many."""
+    padding = allowed is not None and allowed.shape[-2] == 1 and x.shape[-2] == allowed.shape[-1]
+    return right(layer, x, *others, allowed=None if padding else allowed, **options)
+
+
+def with_the_first_values(right, layer, x):
+    """Compute with the values that the parameters had in the first call."""
+    first = layer.__dict__.setdefault("first", [p.value.copy() for p in layer.parameters()])
+    now = [p.value.copy() for p in layer.parameters()]
+    for p, value in zip(layer.parameters(), first):
+        p.value[...] = value
+    y = right(layer, x)
+    for p, value in zip(layer.parameters(), now):
+        p.value[...] = value
+    return y
+
+
+@pytest.mark.parametrize(("name", "forward", "diagnosis"), [
+    *((name, without_mask, "some cases") for name in
+      ("ScaledDotProductAttention", "MultiHeadAttention", "EncoderLayer")),
+    *((name, without_padding, "some cases") for name in
+      ("ScaledDotProductAttention", "MultiHeadAttention")),
+    ("SinusoidalPositionalEncoding", lambda right, layer, x, start=0: right(
+        layer, x, start=start * (x.shape[-2] > 1)), "some cases"),
+    ("EncoderLayer", lambda right, layer, x, allowed=None, rng=None: right(
+        layer, x, allowed=allowed, rng=rng or np.random.default_rng(0)), "some cases"),
+    *((name, with_the_first_values, "stale") for name in ("Linear", "LayerNorm", "Embedding")),
+])
+def test_what_only_decoding_padding_or_a_step_shows_is_refused(name, forward, diagnosis):
+    assert check(with_forward(name, forward)).diagnosis == diagnosis
+
+
+def test_an_array_that_is_handed_out_twice_is_refused():
+    masks = {}
+    right = solution("causal")
+
+    def causal(T):
+        return masks.setdefault(T, right(T))
+    assert check(causal).diagnosis == "stale"
