@@ -469,7 +469,6 @@ plot_attention([before[0], *after], rows, task.tokens(source[0]), title="the las
 
 # %% [markdown]
 # <!-- answer: With random $W^Q$ and $W^K$ the last layer looks at the same digits
-# [print]
 # ![]
 # So training need not change these matrices. Before training this layer did not look there: what led it there is what did learn. -->
 #
@@ -503,13 +502,7 @@ print(f"q = k = x             {np.mean(alone):4.0%} of the tokens look most at t
 print(f"q = x W^Q, k = x W^K  {np.mean(itself):4.0%} of the tokens look most at themselves")
 
 # %% [markdown]
-# <!-- answer: Without the matrices nearly every token finds itself
-# [print]
-# But what a word asks for is not what it is. With $W^Q$ and $W^K$ a token can look elsewhere, even random ones. -->
-#
 # Without the matrices nearly every token finds itself. But what a word asks for is not what it is. With $W^Q$ and $W^K$ a token can look elsewhere, even random ones. <!-- result -->
-#
-# <!-- say: Point at 96 % and at 27 %. Say: without the matrices attention is a mirror. Often said and wrong: random tokens look anywhere. A token is not random to itself. -->
 
 # %% [markdown]
 # ## 1.9 Check what this lesson claimed

@@ -237,6 +237,10 @@ for name, (mean_q, mean_k) in {"none": (0, 0), "k": (0, 1), "q": (1, 0), "q and 
 # <!-- say: Read the table by rows: the first column is the sum of the other two. Often said and wrong: any mean of 1 moves all scores alike. That of the keys does, that of the queries does not. -->
 #
 # Does a model begin so? Here are the first layers of an encoder of the base model's widths, before training. In layers 2 and 3 the entries of $q$ and $k$ have variances near 1, as the footnote assumes.
+#
+# <!-- slide: In a model, a row has a smaller variance than all scores together
+# [print]
+# From layer 2 on all scores together have the variance 1. Within a row it is smaller: the rest are the rows' means. -->
 
 # %% show=[]
 layers = []
@@ -254,10 +258,6 @@ for i, (low, high) in enumerate(zip(layers.min(axis=0), layers.max(axis=0)), 1):
     print(i, *(f"  {a:.2f} to {b:.2f}" for a, b in zip(low, high)))
 
 # %% [markdown]
-# <!-- slide: In a model, less than half of the 1 is left for the softmax
-# [print]
-# From layer 2 on all scores together have the variance 1. Within a row it is smaller: the rest are the rows' means. -->
-#
 # From layer 2 on all scores together have the variance 1. Within a row it is smaller, and smaller still in layer 3: the rest are the rows' means. A row's mean is its query times the mean key, so the keys of a sequence share a part. <!-- result -->
 #
 # <!-- say: Point at layer 3: 1 over all scores, less than a half within a row. Say: the footnote is about independent vectors, and the keys of one sequence share a mean. Often said and wrong: after the scale every softmax sees the variance 1. -->
@@ -378,7 +378,7 @@ fig
 # <!-- slide: At $d_k = 64$ the Jacobian has begun to fall, and the gradient of $q$ is *larger*
 # The paper speaks of the gradients of the *softmax*, the Jacobian. In $\mathrm{grad\_q}$ the missing factor $1/\sqrt{d_k}$ works against it.\
 # [print]
-# Without the factor that is missing, 8, the gradient of $q$ would be smaller, too. -->
+# Divided by the missing factor, 8, the gradient of $q$ would be smaller, too. -->
 
 # %% show=[]
 ratios = np.array([SATURATION.run(d_k=(16, 64, 512), queries=1024, seed=seed).shares for seed in range(8)])
@@ -418,13 +418,7 @@ for p, name in divided.items():
     print(f"{name:11}", np.round([table[p, d_k][1] for d_k in (16, 1024)], 2))
 
 # %% [markdown]
-# <!-- answer: For random vectors, only with the root does the width not matter
-# [print]
-# Not divided, a wide query looks at one key; divided by $d_k$, at all keys alike. -->
-#
 # Divided by $d_k$, a wide query looks at all keys alike: the variance is $d_k / d_k^2 = 1/d_k$. For random vectors, only with the root do variance and weights stay about the same. <!-- result -->
-#
-# <!-- say: Compare the two columns, 16 and 1024, row by row: only with the root do they stay the same. Say: for random vectors the root is the one divisor for which the width does not matter. Often said and wrong: smaller scores are always safer. Then every query gets the plain mean. -->
 #
 # ## 3.7 And in training?
 #

@@ -417,10 +417,6 @@ ax.figure
 # ## 7.8 For the keen: dropout, or stop in time?
 #
 # Here are models that learned from 200 sequences alone (experiment `dropout`). Who sees the loss on others rise can also stop in time. So compare with the best step of those without dropout:
-#
-# <!-- slide: It beats a model without dropout that stops at its best step
-# Here are models that learned from 200 sequences alone (experiment `dropout`). Who sees the loss on others rise can also stop in time.\
-# [print] -->
 
 # %% show=[]
 if Path("../figures/dropout.json").exists():                           # what the whole experiment found
