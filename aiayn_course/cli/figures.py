@@ -1,9 +1,8 @@
-"""The command `figures`: run the experiments, draw them, and write the gallery."""
+"""The command `figures`: draw the measured experiments, or measure them, and write the gallery."""
 
-import time
 from pathlib import Path
 
-from aiayn_np.cli.common import UsageError, nearest
+from aiayn_np.cli.common import UsageError, nearest, note
 from aiayn_np.cli.progress import shown
 from aiayn_np.cli.writing import add_out, check_folder, make_writable
 from aiayn_np.files import replacing
@@ -28,19 +27,19 @@ def add_figures_options(parser):
     name.names = Names()
     add_out(parser, "--out", "folder (default: figures-here; the project's own are in figures)",
             default=Path("figures-here"))
-    parser.add_argument("--draw", action="store_true",
-                        help="draw what was measured for the project's gallery, and measure"
-                             " nothing")
+    parser.add_argument("--measure", action="store_true",
+                        help="measure anew, with one thread, in minutes for each figure that trains"
+                             " models; without it the project's own results are drawn")
 
 
 def figures_command(args):
-    """Make the chosen figures, or all if none is named, with one thread of BLAS.
+    """Draw the chosen figures, or all if none is named; measure them first if that is asked for.
 
-    With more threads, each kind of machine would add sums in another order, and times would depend
-    more on the number of cores than on the layers.
+    Measuring takes one thread of BLAS. With more threads, each kind of machine would add sums in
+    another order, and times would depend more on the number of cores than on the layers.
     """
     from ..lab import EXPERIMENTS
-    from ..lab.gallery import note_machine, page
+    from ..lab.gallery import minutes, note_machine, page
 
     unknown = [name for name in args.name if name not in EXPERIMENTS]
     if unknown:
@@ -50,17 +49,21 @@ def figures_command(args):
     check_folder(args.out, *files, force=args.force)
     make_writable(args.out)
     chosen = [EXPERIMENTS[name] for name in dict.fromkeys(args.name or EXPERIMENTS)]
-    started = time.perf_counter()
+    if args.measure:
+        note(f"on the machine of the project's gallery this took"
+             f" {minutes(shipped('figures'), [e.name for e in chosen])} minutes")
     with blas_threads(1):
         for experiment in shown(chosen, "figures"):
-            result = experiment.load(shipped("figures")) if args.draw else experiment.run()
+            if args.measure:
+                with note_machine(args.out, experiment.name):
+                    result = experiment.run()
+            else:
+                result = experiment.load(shipped("figures"))
             print(f"{experiment.save(result, args.out)}: {result.finding}", flush=True)
-    if args.draw:
+    if not args.measure:
         about = (shipped("figures") / "about.json").read_bytes()
         with replacing(args.out / "about.json") as file:
             file.write(about)
-    elif not args.name:
-        note_machine(args.out, time.perf_counter() - started, len(chosen))
     if all((args.out / file).exists() for file in files):
         with replacing(args.out / "README.md") as file:
             file.write(page(EXPERIMENTS.values(), args.out).encode())

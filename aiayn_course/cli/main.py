@@ -26,7 +26,8 @@ COMMANDS: tuple = (("course", (  # in the same form as the paper's commands
     ("figures", figures.figures_command, figures.add_figures_options,
      "measure the paper's claims and draw what was found", """
   aiayn-np figures variance                         # into figures-here
-  aiayn-np figures --draw --out gallery             # all, of what was measured before"""),
+  aiayn-np figures variance --measure               # its numbers, too
+  aiayn-np figures --out gallery                    # all"""),
     ("grade", grade.grade_command, grade.add_grade_options,
      "check a folder of students' answers", """
   aiayn-np grade answers

@@ -6,7 +6,8 @@
     agrees
     >>> picture = result.figure()
 
-`result.finding` is one sentence with the measured numbers. `aiayn-np figures` measures all claims.
+`result.finding` is one sentence with the measured numbers. `aiayn-np figures --measure` measures
+all claims.
 
 Public names, by the file that defines them:
 
@@ -17,8 +18,11 @@ Public names, by the file that defines them:
     claims.made_of     trained
     claims.warm_up     blind_loss
     counting           count
-    gallery            note_machine, page, processor
-    learning           each, learn, losses, scores, small_model, smooth, taught
+    effects            draw_effects
+    gallery            minutes, note_machine, page, processor
+    gate               Effect, Trained, effect, verdict_of
+    learning           at_scale, each, ends, held_out_ends, learn, losses, scores, small_model,
+                       smooth, taught
     zoo.bug            planted
     zoo.learning       learn_to_copy
     zoo.runner         failures, hunt
@@ -30,13 +34,13 @@ from importlib import import_module
 from pkgutil import iter_modules
 
 from . import claims
-from .experiment import AGREES, DISAGREES, IN_PART, NOT_HERE, Experiment, Result
+from .experiment import AGREES, DISAGREES, IN_PART, NOT_SETTLED, Experiment, Result
 
 # Apple's BLAS raises these flags for correct products, see aiayn_np.
 warnings.filterwarnings("ignore", "(divide by zero|overflow|invalid value) encountered in matmul",
                         RuntimeWarning, module=r"aiayn_course\.lab")
 
-__all__ = ["AGREES", "DISAGREES", "EXPERIMENTS", "IN_PART", "NOT_HERE", "Experiment", "Result"]
+__all__ = ["AGREES", "DISAGREES", "EXPERIMENTS", "IN_PART", "NOT_SETTLED", "Experiment", "Result"]
 
 # all experiments of all modules in claims/, by the number of the claim
 EXPERIMENTS: dict[str, Experiment] = {experiment.name: experiment for experiment in sorted(

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 AGREES, IN_PART, DISAGREES = "agrees", "agrees in part", "disagrees"
-NOT_HERE = "does not show at this size"
+NOT_SETTLED = "not settled"
 DIGITS = 6  # significant ones, in JSON
 
 
@@ -44,7 +44,7 @@ class Result:
 
     @property
     def verdict(self) -> str:
-        """Return AGREES, IN_PART, DISAGREES or NOT_HERE; the numbers decide."""
+        """Return AGREES, IN_PART, DISAGREES or NOT_SETTLED; the numbers decide."""
         raise NotImplementedError
 
     def draw(self, *axes: Any) -> None:
@@ -85,6 +85,8 @@ class Experiment:
     claim : its number in the gallery; numbers above 16 are not the paper's
     section : section of the paper; for a further claim, its author
     says : the claim in our words       alt : a description of the figure
+    settings : the seeds, rates and steps of its models
+    dropped : settings that were tried and left, and what they gave
     run : function with defaults for every argument; it returns a `result`
         Common arguments mean the same in all functions: `seed` is for all draws; for each of
         `seeds` there is one model of each setting, and all models of a seed see the same batches;
@@ -99,6 +101,8 @@ class Experiment:
     alt: str
     run: Callable[..., Result]
     result: type[Result]
+    settings: str = ""
+    dropped: str = ""
     trains: bool = False
     timed: bool = False
 

@@ -1,24 +1,36 @@
 """The gallery: a page of Markdown with the figure, the claim and the finding of each experiment."""
 
+import contextlib
 import json
 import platform
-from collections.abc import Iterable
+import time
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
 
 from aiayn_np.files import replacing
 
-from .experiment import Experiment, plain_text
+from .experiment import Experiment, Result, plain_text
+from .gate import SEEDS, Trained
 
 PAPERS = 16  # number of claims of the paper; higher numbers are further claims
 
 HEAD = """# The paper's claims, measured
 
 This page has the claims of *Attention Is All You Need* that can be tested on a laptop, and what was
-measured. `aiayn-np figures` writes the page, its figures, and the numbers behind them (the `.json`
-beside each figure), with one thread. The command under a figure makes that figure alone. Claims 1
-to 16 are the paper's; those after them are further ones, about the same models. {made}
+measured. `aiayn-np figures` draws the page and its figures again, in seconds, from the numbers
+behind them (the `.json` beside each figure). The command under a figure measures its numbers anew,
+with one thread. Claims 1 to 16 are the paper's; those after them are further ones, about the same
+models.
+
+Claims about training go through one gate. A model of each setting and rate is trained with at
+least {least} seeds, and measured after the steps and after three times as many. Each side of a
+comparison is taken at its own best rate. An effect is settled if the 95 % interval of the paired
+differences has the same sign both times, and no best rate lies at the edge of the rates that were
+tried. A claim *agrees* if all its effects are settled and as claimed, *agrees in part* if some are,
+and *disagrees* if none is and one is the contrary. Otherwise it is *not settled*. A *control*
+separates causes, and decides nothing.
 
 {contents}
 """
@@ -32,8 +44,8 @@ ENTRY = """
 |---|---|
 | claim | {says} ({section}) |
 | measured | {finding} |
-| verdict | **{verdict}** |
-| again | `aiayn-np figures {name}`{notes} |
+{gate}| verdict | **{verdict}** |
+| again | `aiayn-np figures {name} --measure`{notes} |
 """
 
 TAIL = """
@@ -46,35 +58,68 @@ that made them stand there.
 
 def page(experiments: Iterable[Experiment], folder: str | Path) -> str:
     """Return the text of the gallery for the experiments whose results are in a folder."""
-    contents, entries = ["| claim | verdict |", "|---|---|"], []
+    contents, entries = ["| claim | verdict | settled |", "|---|---|---|"], []
+    noted = about(folder)
     for e in experiments:
         result = e.load(folder)
         title = plain_text(result.title)
         contents.append(f"| {e.claim}. [{title}](#{anchor(f'{e.claim}. {title}')})"
-                        f" | {result.verdict} |")
+                        f" | {result.verdict} | {settled(result)} |")
         notes = ", trains models" * e.trains + ", measures time: numbers vary" * e.timed
+        if e.name in noted:
+            notes += "; {minutes:g} minutes on {machine}, NumPy {numpy}".format(**noted[e.name])
         entries.append(ENTRY.format(
             number=e.claim, title=title, alt=e.alt, name=e.name, says=e.says.rstrip("."),
             section=f"Sec. {e.section}" if e.claim <= PAPERS else e.section,
             finding=result.finding, verdict=result.verdict, notes=notes,
+            gate=gate_rows(e, result),
         ))
-    return HEAD.format(made=made(folder), contents="\n".join(contents)) + "".join(entries) + TAIL
+    return HEAD.format(least=SEEDS, contents="\n".join(contents)) + "".join(
+        entries) + TAIL
 
 
-def made(folder):
-    """Return a sentence on the machine and the time, as `note_machine` noted them."""
-    about = json.loads((Path(folder) / "about.json").read_text(encoding="utf-8"))
-    return (f"{about['figures']} of the figures were last made together in"
-            f" {about['seconds'] / 60:.0f} minutes, with Python"
-            f" {about['python']} and NumPy {about['numpy']} on {about['machine']}.")
+def settled(result: Result) -> str:
+    """Return how many effects of a trained claim are settled, for the list of claims."""
+    if not isinstance(result, Trained):
+        return ""
+    signs = [effect.sign for effect in result.effects.values()]
+    return f"{len(signs) - signs.count(None)} of {len(signs)} effects"
 
 
-def note_machine(folder: str | Path, seconds: float, figures: int) -> None:
-    """Write about.json: versions, machine, number of figures and seconds."""
-    about = dict(python=platform.python_version(), numpy=np.__version__, machine=processor(),
-                 seconds=round(seconds), figures=figures)
+def gate_rows(experiment, result):
+    """Return the rows of the table of a trained claim: settings, effects and controls."""
+    if not isinstance(result, Trained):
+        return ""
+    def listed(effects):
+        return "<br>".join(f"{name}: {plain_text(str(e))}" for name, e in effects.items())
+    rows = {"models": experiment.settings, "tried and dropped": experiment.dropped,
+            "effects, after 1 × and 3 × the steps": listed(result.effects),
+            "controls": listed(result.controls)}
+    return "".join(f"| {name} | {text} |\n" for name, text in rows.items() if text)
+
+
+def about(folder):
+    """Return what `note_machine` noted of each figure, {name: {machine, minutes, ...}}."""
+    path = Path(folder) / "about.json"
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+
+
+def minutes(folder: str | Path, names: Iterable[str]) -> str:
+    """Return the sum of the minutes of some figures, as noted in a folder."""
+    noted = about(folder)
+    return f"{max(sum(noted[name]['minutes'] for name in names if name in noted), 0.1):.1f}"
+
+
+@contextlib.contextmanager
+def note_machine(folder: str | Path, name: str) -> Iterator[None]:
+    """Note machine, versions and minutes of a measurement, the `with` block, in about.json."""
+    started = time.process_time()
+    yield
+    noted = about(folder) | {name: dict(
+        machine=processor(), python=platform.python_version(), numpy=np.__version__,
+        minutes=round((time.process_time() - started) / 60, 1))}
     with replacing(Path(folder) / "about.json") as file:
-        file.write((json.dumps(about) + "\n").encode())
+        file.write((json.dumps(noted, indent=1) + "\n").encode())
 
 
 def processor() -> str:

@@ -1,6 +1,7 @@
 """Small models that are trained for a while, for claims about training."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -8,9 +9,12 @@ import numpy as np
 
 from aiayn_np.training.loop import token_scores
 from aiayn_np.training.loss import LabelSmoothedCrossEntropy
+from aiayn_np.training.optimizer import warmup_rate
 from aiayn_np.training.tasks import Task
 from aiayn_np.training.toys import Progress, train
 from aiayn_np.transformer import Transformer
+
+from .gate import LONGER
 
 STEPS_PER_POINT = 10  # number of steps averaged in one point of a curve
 SMALL = dict(N=1, d_model=32, d_ff=64, h=4, P_drop=0.0, max_len=64)
@@ -62,6 +66,36 @@ def losses(model: Transformer, task: Task, seed: int, *, steps: int, **options: 
     except FloatingPointError:
         pass
     return found
+
+
+def ends(losses: np.ndarray) -> np.ndarray:
+    """Return the mean loss of the last steps after 1 x and after 3 x the steps: (..., 2).
+
+    losses : (..., 3 * steps); each mean is over STEPS_PER_POINT steps
+    """
+    points = smooth(losses, STEPS_PER_POINT)
+    return points[..., [points.shape[-1] // LONGER - 1, -1]]
+
+
+def held_out_ends(model: Transformer, task: Task, seed: int, examples: Sequence[np.ndarray], *,
+                  steps: int, **options: Any) -> np.ndarray:
+    """Train for three times the steps; return `scores` after 1 x and 3 x of them: (2, 2 times).
+
+    If a model's numbers stop being finite, it scores as a uniform guess with no token right.
+    """
+    found = np.tile([[np.log(task.vocab_size)], [0.0]], 2)
+    try:
+        for progress in learn(model, task, seed, steps=LONGER * steps, **options):
+            if progress.step % steps == 0 and progress.step != 2 * steps:
+                found[:, progress.step // steps // 2] = scores(model, examples)
+    except FloatingPointError:
+        pass
+    return found
+
+
+def at_scale(model: Transformer, scale: float) -> Callable[[int], float]:
+    """Return the rate of `train` as a function of the step, with another factor of Eq. (3)."""
+    return partial(warmup_rate, d_model=model.d_model, warmup_steps=100, scale=scale)
 
 
 def scores(model: Transformer, examples: Sequence[np.ndarray]) -> tuple[float, float]:

@@ -40,7 +40,7 @@ COMMANDS = [
     (["train", "copy", *TINY, "--steps", "1", "--out", "pictures"], "holds something else"),
     (["train", "text", "--pairs", "notes.txt", "--out", "old"], "holds something else"),
     (["attend", "RUN", "1 2", "--out", "pictures"], "pictures is there already, and holds"),
-    (["figures", "variance", "--draw", "--out", "old"], "old is there already, and holds"),
+    (["figures", "variance", "--out", "old"], "old is there already, and holds"),
     (["lessons", "old"], "old: is there already: choose another name"),
     (["exercises", "old"], "old: is there already: choose another name"),
     (["export", "RUN", "old", "--to", "marian"], "old: is there already: choose another name"),
@@ -88,6 +88,6 @@ def test_what_a_command_wrote_it_writes_again(tmp_path, run, monkeypatch, blank_
         assert main(["explore", copied, "1 2"]) == 0
         assert main(["why", copied, "1 2"]) == 0
         assert main(["attend", str(run), "1 2", "--out", "pictures"]) == 0
-        assert main(["figures", "variance", "--draw", "--out", "gallery"]) == 0
+        assert main(["figures", "variance", "--out", "gallery"]) == 0
     assert main(["attend", str(run), "3 4", "--out", str(run)]) == 0   # a run: it has metrics.json
     assert json.loads((tmp_path / "gallery" / "variance.json").read_bytes())

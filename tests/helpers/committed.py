@@ -12,13 +12,13 @@ TRAINED = 0.15  # relative; in a whole training rounding grows: processors parte
 
 
 def committed(experiment):
-    """What `aiayn-np figures` found when the figures of the repository were made."""
+    """What `figures --measure` found when the figures of the repository were made."""
     return experiment.load(FIGURES)
 
 
 def measured_again(experiment, folder):
-    """What `aiayn-np figures` finds now, in its own program, with one thread."""
-    command = [sys.executable, "-m", "aiayn_course", "figures", experiment.name,
+    """What `figures --measure` finds now, in its own program, with one thread."""
+    command = [sys.executable, "-m", "aiayn_course", "figures", experiment.name, "--measure",
                "--out", str(folder)]
     subprocess.run(command, check=True, capture_output=True)
     return experiment.load(folder)

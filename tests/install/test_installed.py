@@ -73,7 +73,7 @@ WORKS = {  # command -> how it is tried, what it prints
     "why": ("why runs/reverse '3 1'", r"most came from|no token speaks"),
     "check": ("check", "decoder"),
     "zoo": ("zoo 1 2", "caught"),
-    "figures": ("figures variance", "variance.png"),
+    "figures": ("figures variance --measure", "variance.png"),
     "exercises": ("exercises answers/me", "answers"),
     "grade": ("grade answers --exercise softmax", r"^0 of 2 answers passed"),
     "lessons": ("lessons here", "here"),
@@ -94,7 +94,7 @@ def test_every_command_that_the_readme_names_is_tried():
 
 
 def test_a_figure_is_drawn_of_the_results_in_the_wheel(bare):
-    bare.command("figures saturation --draw --out gallery")
+    bare.command("figures saturation --out gallery")
     assert (bare.folder / "gallery" / "saturation.png").is_file()
 
 

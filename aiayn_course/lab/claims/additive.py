@@ -9,7 +9,7 @@ from aiayn_np.plotting.figures import COLORS, MARKERS, draw_spread, log_ticks
 from aiayn_np.training.tasks import CopyTask
 from aiayn_np.variants.scoring import AdditiveScore, DotScore, additive_attention, dot_attention
 
-from ..experiment import AGREES, DISAGREES, NOT_HERE, Experiment, Result
+from ..experiment import AGREES, DISAGREES, NOT_SETTLED, Experiment, Result
 from ..learning import each, losses, small_model
 from ..measuring import exponent
 
@@ -69,7 +69,7 @@ class AdditiveAgainstDot(Result):
         if abs(exponent(self.width, self.variance["dot"]) - 1) > 0.05:  # not as d_k grows
             return DISAGREES
         apart = self.loss["dot"][:, -1].min() > self.loss["additive"][:, -1].max()
-        return AGREES if apart and self.behind[-1] > self.behind[0] else NOT_HERE
+        return AGREES if apart and self.behind[-1] > self.behind[0] else NOT_SETTLED
 
     def draw(self, left, right):
         self.draw_variances(left)

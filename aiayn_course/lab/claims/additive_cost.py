@@ -8,7 +8,7 @@ from aiayn_np.attention import ScaledDotProductAttention
 from aiayn_np.plotting.figures import COLORS, MARKERS, log_ticks
 from aiayn_np.variants.scoring import additive_attention
 
-from ..experiment import AGREES, DISAGREES, NOT_HERE, Experiment, Result
+from ..experiment import AGREES, DISAGREES, NOT_SETTLED, Experiment, Result
 from ..measuring import draw_quartiles, peak_bytes, step_of, time_ratios
 
 RATIOS = (1, 3, 10, 30, 100)  # ticks
@@ -49,7 +49,7 @@ class AdditiveCost(Result):
         ratios = (self.time_n[1], self.time_d[1], self.memory_n, self.memory_d)
         if min(r.min() for r in ratios) >= 2:
             return AGREES
-        return DISAGREES if max(r.max() for r in ratios) < 1 else NOT_HERE
+        return DISAGREES if max(r.max() for r in ratios) < 1 else NOT_SETTLED
 
     def draw(self, left, right):
         for ax, x, time, memory, label in (

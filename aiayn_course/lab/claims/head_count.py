@@ -4,183 +4,167 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from aiayn_np.plotting.figures import COLORS, draw_spread, log_ticks
+from aiayn_np.plotting.figures import COLORS, WIDEST, log_ticks
 from aiayn_np.training.tasks import TASKS
 
-from ..experiment import AGREES, DISAGREES, NOT_HERE, Experiment, Result
-from ..learning import each, scores, taught
+from ..effects import draw_effects
+from ..experiment import Experiment
+from ..gate import LONGER, Trained, effect
+from ..learning import at_scale, each, held_out_ends, small_model
 
-# Perplexity per word piece on the paper's development set, from Table 3.
-PAPER_H = {"x": [1, 4, 8, 16, 32], "perplexity": [5.29, 5.00, 4.92, 4.91, 5.01]}
-PAPER_D_K = {"x": [16, 32, 64], "perplexity": [5.16, 5.01, 4.92]}
+# Table 3 of the paper, development set: heads or d_k -> (perplexity per word piece, BLEU)
+PAPER_H = {1: (5.29, 24.9), 4: (5.00, 25.5), 8: (4.92, 25.8), 16: (4.91, 25.8), 32: (5.01, 25.4)}
+PAPER_D_K = {16: (5.16, 25.1), 32: (5.01, 25.4), 64: (4.92, 25.8)}
+LEAST = 0.01  # nats a token
 
 
 @dataclass
-class Widths(Result):
-    """Held-out loss after `steps` steps, in nats per token, for tasks, seeds and values of x.
+class Widths(Trained):
+    """Held-out losses in nats per token, and the values of x that the claim calls worse.
 
-    loss : (tasks, seeds, values); the models of one seed see the same batches for all values
+    loss : (tasks, values, rates, seeds, 2), after `steps` and after three times as many; the models
+        of one seed see the same batches for all values
+    base : the value of x that the claim calls better
     """
 
     tasks: list
     x: np.ndarray
+    base: int
+    rate_scale: np.ndarray
     steps: int
     loss: np.ndarray
-    size, layout = (8.6, 4.2), {"sharey": True}
+    size = (WIDEST, 5.0)
+    layout = {"gridspec_kw": {"width_ratios": [2, 1]}}  # noqa: RUF012
 
-    def compare(self, x, base):
-        """Return (ratios, signs), one for each task.
+    @property
+    def effects(self):
+        at = list(self.x)
+        return {f"{task}, {self.named(x)}": effect(
+            loss[at.index(x)], loss[at.index(self.base)], (self.named(x), self.named(self.base)),
+            LEAST) for task, loss in zip(self.tasks, self.loss) for x in self.x if x != self.base}
 
-        A ratio is the loss at x divided by the loss at base, a geometric mean over seeds. A sign is
-        +1 if x is worse for every seed, -1 if x is better for every seed, else 0.
-        """
-        log = np.log(self.at(x) / self.at(base))                       # (tasks, seeds)
-        return np.exp(log.mean(axis=1)), (log > 0).all(axis=1) * 1 - (log < 0).all(axis=1)
+    def named(self, x):
+        """Return a value of x as text."""
+        raise NotImplementedError
 
-    def at(self, x):
-        """Return the losses at one value of x: (tasks, seeds)."""
-        return self.loss[..., list(self.x).index(x)]
+    @property
+    def best(self):
+        """Return the median losses at the best rates after 3 x the steps, (tasks, values)."""
+        return np.median(self.loss[..., -1], axis=-1).min(axis=-1)
 
-    def compared(self, x, base):
-        """Return the comparison as text, "1.52 (copy), ...", with a note if seeds differ."""
-        parts = zip(self.tasks, *self.compare(x, base))
-        return ", ".join(f"{ratio:.2f} ({task}{'' if sign else ', seeds differ'})"
-                         for task, ratio, sign in parts)
+    @property
+    def finding(self):
+        parts = [f"{task} " + ", ".join(f"{loss:.3f} ({self.named(x)})"
+                                        for x, loss in zip(self.x, row))
+                 for task, row in zip(self.tasks, self.best)]
+        return (f"Held-out loss after {LONGER * self.steps} steps, in nats a token, each at its"
+                f" best rate: {'; '.join(parts)}.")
 
-    def draw_both(self, ours, paper, name, table, bases):
-        """Draw our losses and the paper's against x, each divided by the loss at its base."""
-        for i, task in enumerate(self.tasks):
-            draw_spread(ours, self.x, self.loss[i] / self.at(bases[0])[i][:, None], task, i)
-        log = np.log(table["perplexity"])
-        ratio = log / log[table["x"].index(bases[1])]
-        paper.plot(table["x"], ratio, "o-", color=COLORS[6])
-        for x, y in zip(table["x"], ratio):
-            paper.annotate(f"{y:.2f}", (x, y), xytext=(0, 8), textcoords="offset points",
+    def draw_both(self, ours, paper, name, table):
+        """Draw our effects, and the paper's BLEU against x."""
+        draw_effects(ours, self.effects, f"loss more than with {self.named(self.base)} (nats)",
+                     [COLORS[self.tasks.index(key.split(",")[0])] for key in self.effects])
+        ours.set_title("toy tasks")
+        bleu = [score for _, score in table.values()]
+        paper.plot(list(table), bleu, "o-", color=COLORS[6])
+        for x, score in zip(table, bleu):
+            paper.annotate(f"{score:.1f}", (x, score), xytext=(0, 7), textcoords="offset points",
                            ha="center")
-        ours.set(title=f"toy tasks, after {self.steps} steps", ylabel="loss / loss at the base")
-        paper.set(title="the paper, translation, trained to the end")
-        for ax, values, base in ((ours, self.x, bases[0]), (paper, table["x"], bases[1])):
-            ax.axhline(1, color="0.6", linestyle=":", zorder=0)
-            ax.set(xscale="log", yscale="log", xlabel=f"{name} (base: {base})", ylim=(0.13, 5))
-            log_ticks(ax.xaxis, values)
-            log_ticks(ax.yaxis, [0.25, 0.5, 1, 2, 4])
-        ours.legend(ncols=3, loc="lower center", columnspacing=1, handlelength=1.5,
-                    title="median (band: all seeds)")
+        paper.set(title="the paper, translation", xscale="log", xlabel=name, ylabel="BLEU",
+                  ylim=(24.5, 26.2))
+        paper.margins(x=0.15)
+        log_ticks(paper.xaxis, list(table))
 
 
 @dataclass
 class HeadCount(Widths):
     """Loss against h at constant h d_k = d_model."""
 
-    base: int
     title = "One head, or very many, at constant $h · d_k$"
 
-    @property
-    def finding(self):
-        few, many = int(self.x[0]), int(self.x[-1])
-        return (
-            f"Held-out loss after {self.steps} steps, long before the models are done, over that"
-            f" with h = {self.base}: h = {few} has {self.compared(few, self.base)}, h = {many} has"
-            f" {self.compared(many, self.base)}."
-        )
-
-    @property
-    def verdict(self):
-        """Return AGREES if the fewest and the most heads are worse on every task and seed.
-
-        It is never DISAGREES: the paper compares fully trained models, but these losses show how
-        fast a model learns.
-        """
-        signs = [self.compare(self.x[end], self.base)[1] for end in (0, -1)]
-        return AGREES if np.min(signs) > 0 else NOT_HERE
+    def named(self, x):
+        return f"h = {x}"
 
     def draw(self, ours, paper):
-        self.draw_both(ours, paper, "$h$, number of heads", PAPER_H, (self.base, 8))
+        self.draw_both(ours, paper, "number of heads $h$", PAPER_H)
 
 
 @dataclass
 class KeyWidth(Widths):
     """Loss against d_k at constant h and d_v."""
 
-    h: int
     title = "Narrow queries and keys, at constant $h$ and $d_v$"
 
-    @property
-    def finding(self):
-        least, most = int(self.x[0]), int(self.x[-1])
-        return (
-            f"Held-out loss after {self.steps} steps with h = {self.h} over that with d_k = {most}:"
-            f" d_k = {least} has {self.compared(least, most)}."
-        )
-
-    @property
-    def verdict(self):
-        """Return AGREES if the least d_k is worse on every task and seed.
-
-        It is DISAGREES if the least d_k is better for every seed on one task.
-        """
-        signs = self.compare(self.x[0], self.x[-1])[1]
-        return AGREES if signs.min() > 0 else DISAGREES if signs.min() < 0 else NOT_HERE
+    def named(self, x):
+        return f"d_k = {x}"
 
     def draw(self, ours, paper):
-        self.draw_both(ours, paper, "$d_k$, width of queries and keys", PAPER_D_K,
-                       (self.x[-1], 64))
+        self.draw_both(ours, paper, "width $d_k$", PAPER_D_K)
 
 
-def held_out_losses(models, *, tasks=("copy", "reverse", "sort"), seeds=(0, 1, 2, 3), steps=200,
+def held_out_losses(models, *, tasks=("copy", "reverse", "sort"),
+                    rate_scale=(0.1, 0.2, 0.4, 0.8, 1.6), seeds=(0, 1, 2, 3, 4), steps=300,
                     batch_size=16):
-    """Train models without smoothing; return tasks, steps and the losses (tasks, seeds, values).
+    """Train models without smoothing; return the fields of `Widths` but for x and base.
 
     models : options of `small_model`, one dict for each value       tasks : names of toy tasks
+    rate_scale : factors of Eq. (3); each model is judged at its best one
     """
-    def measure(name, seed):
+    def measure(name, options, rate, seed):
         task = TASKS[name](symbols=8, max_length=8)
-        held_out = task.validation(500)
-        trained = [taught(task, seed, options, steps=steps, batch_size=batch_size, eps_ls=0.0)
-                   for options in models]
-        return dict(loss=[scores(model, held_out)[0] for model in trained])
+        model = small_model(task, seed, **options)
+        return dict(loss=held_out_ends(
+            model, task, seed, task.validation(500), steps=steps, batch_size=batch_size,
+            eps_ls=0.0, schedule=at_scale(model, rate))[0])
 
-    return dict(tasks=list(tasks), steps=steps, **each(tasks, seeds=seeds, measure=measure))
+    return dict(tasks=list(tasks), rate_scale=np.array(rate_scale), steps=steps,
+                **each(tasks, models, rate_scale, seeds=seeds, measure=measure))
 
 
-def head_count(h=(1, 4, 8, 16, 32), **training):
+def head_count(h=(1, 8, 32), *, base=8, **training):
     """Train models that differ only in h, with d_k = d_v = d_model / h, and measure their loss.
 
     Parameters
     ----------
-    h : numbers of heads, ascending       training : options of `held_out_losses`
+    h : numbers of heads, ascending; `base` is one of them, as in the paper
+    training : options of `held_out_losses`
     """
     losses = held_out_losses([dict(h=heads) for heads in h], **training)
-    return HeadCount(x=np.array(h), base=8, **losses)                  # 8 as in the paper
+    return HeadCount(x=np.array(h), base=base, **losses)
 
 
-def key_width(d_k=(1, 2, 4, 8), **training):
+def key_width(d_k=(1, 4, 8), **training):
     """Train models that differ only in d_k, with h = 4 and d_v = 8, and measure their loss.
 
     Parameters
     ----------
-    d_k : widths, ascending       training : options of `held_out_losses`
+    d_k : widths, ascending; the last one is the base       training : options of `held_out_losses`
     """
     losses = held_out_losses([dict(h=4, d_k=width) for width in d_k], **training)
-    return KeyWidth(x=np.array(d_k), h=4, **losses)
+    return KeyWidth(x=np.array(d_k), base=d_k[-1], **losses)
 
+
+SETTINGS = ("5 seeds; 5 rates, 0.1 to 1.6 times Eq. (3), the best one for each model; 300 and 900"
+            " steps")
+DROPPED = "one rate and 200 steps alone, long before the models are done: "
 
 HEAD_COUNT = Experiment(
     "head_count", claim=11, section="3.2.2, 6.2, Table 3 (A)",
     says="At constant h·d_k one head is worse than eight (BLEU 24.9 and 25.8), and 32 are worse too"
     " (25.4).",
-    alt="Two panels with one axis, the loss over that with 8 heads. Left, toy tasks against the"
-    " number of heads: copy rises steadily, reverse is flat and then rises a little, sort falls at"
-    " first and stays flat. Right, the paper's translation: nearly flat, from 1.05 with one head to"
-    " 1.00 with 16 and 1.01 with 32.",
+    alt="Left, for three toy tasks and each seed how much more loss a model has with one head, or"
+    " with 32, than with 8. Right, the paper's BLEU against the number of heads: 24.9 with one,"
+    " 25.8 with 8 and 16, 25.4 with 32.",
+    settings=SETTINGS, dropped=f"{DROPPED}one head then learned faster than eight on two tasks",
     run=head_count, result=HeadCount, trains=True,
 )
 
 KEY_WIDTH = Experiment(
     "key_width", claim=11, section="6.2, Table 3 (B)",
     says="A smaller d_k alone hurts the model: compatibility is not easy to determine.",
-    alt="Two panels with one axis, the loss over that at the widest d_k. Left, three toy tasks:"
-    " copy falls most as d_k grows, reverse less, sort least. Right, the paper's translation:"
-    " nearly flat, 1.03 at d_k = 16 and 1.01 at 32.",
+    alt="Left, for three toy tasks and each seed how much more loss a model has with narrow queries"
+    " and keys than with the widest. Right, the paper's BLEU against d_k: 25.1 at 16, 25.4 at 32,"
+    " 25.8 at 64.",
+    settings=SETTINGS, dropped=f"{DROPPED}d_k = 1 was worse on all tasks then",
     run=key_width, result=KeyWidth, trains=True,
 )

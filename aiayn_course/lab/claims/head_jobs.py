@@ -12,7 +12,7 @@ from aiayn_np.training.tasks import FIRST_SYMBOL, TASKS, Task
 from aiayn_np.training.toys import Progress, train
 from aiayn_np.transformer import Transformer
 
-from ..experiment import AGREES, DISAGREES, NOT_HERE, Experiment, Result
+from ..experiment import AGREES, DISAGREES, NOT_SETTLED, Experiment, Result
 from ..learning import each, small_model
 
 ALIGNED = 0.3  # least difference of the best head's weight on the answer and its baseline
@@ -89,10 +89,13 @@ class HeadJobs(Result):
 
     @property
     def verdict(self):
-        """Return AGREES if every model has an aligned head, and heads with at least two jobs."""
+        """Return AGREES if every model has an aligned head, and heads with at least two jobs.
+
+        Each task has one job to do. So heads with a single job refute nothing: NOT_SETTLED.
+        """
         if not (self.aligned >= ALIGNED).all():
             return DISAGREES
-        return AGREES if (self.different >= 2).all() else NOT_HERE
+        return AGREES if (self.different >= 2).all() else NOT_SETTLED
 
     def draw(self, *axes):
         for i, (points, ax) in enumerate(zip(axes[::2], axes[1::2])):

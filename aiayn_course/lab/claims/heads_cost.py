@@ -67,7 +67,7 @@ class HeadsCost(Result):
 def heads_cost(h=(1, 2, 4, 8, 16, 32), n=(64, 512), *, d_model=512, repeats=7, seed=0):
     """Time forward and backward of MultiHeadAttention(d_model, h), d_k = d_v = d_model / h.
 
-    `aiayn-np figures` uses one thread of BLAS: several on a busy machine blur the ratios.
+    `figures --measure` uses one thread of BLAS: several on a busy machine blur the ratios.
 
     Parameters
     ----------

@@ -14,7 +14,7 @@ from aiayn_np.training.optimizer import Adam, warmup_rate
 from aiayn_np.variants.models import LanguageModel
 from aiayn_np.variants.pre_norm import PreNormEncoderLayer
 
-from ..experiment import AGREES, DISAGREES, IN_PART, NOT_HERE, Experiment, Result
+from ..experiment import AGREES, DISAGREES, IN_PART, NOT_SETTLED, Experiment, Result
 from ..learning import each
 
 PAD, SYMBOLS, T = 0, 31, 42  # ids 1 to 31; T symbols in a sequence
@@ -23,6 +23,11 @@ HALF = T // 2  # every symbol of the second half is a repetition, even for the l
 SIZE: dict = dict(d_model=64, d_ff=128, h=4, P_drop=0.0, max_len=T, layer=PreNormEncoderLayer)
 COPIES, GUESSES = 0.9, 0.4  # share of right symbols: at least with two layers, at most with one
 FINDS, SPREAD = 0.8, 0.3  # the same bounds for the prefix score of the best head
+
+
+def listed(shares):
+    """Write the shares of all seeds as text."""
+    return ", ".join(f"{share:.2f}" for share in shares)
 
 
 @dataclass
@@ -43,7 +48,7 @@ class Induction(Result):
     prefix: np.ndarray
     copying: np.ndarray
     without: np.ndarray
-    title = "A head that finds what came next needs two layers"
+    title = "A head that finds what came next: learned with two layers, not with one"
     size = (WIDEST, 4.8)
 
     @property
@@ -64,9 +69,9 @@ class Induction(Result):
             f" the symbols and one layer {one.min():.2f} to {one.max():.2f} ({len(one)} seeds); the"
             f" best head puts {self.best[1].min():.2f} or more of its weight on what followed the"
             f" symbol with two layers, at most {self.best[0].max():.2f} with one; sequences right"
-            f" as a whole fall from a median of {np.median(self.exact[1]):.2f} to"
-            f" {np.median(self.at_best(self.without)):.2f} without this head, and to"
-            f" {np.median(first):.2f} without the most needed head of layer 1."
+            f" as a whole are {listed(self.exact[1])} and, without this head,"
+            f" {listed(self.at_best(self.without))}; without the most needed head of layer 1,"
+            f" {listed(first)}."
         )
 
     @property
@@ -79,7 +84,7 @@ class Induction(Result):
         if one.max() >= COPIES:
             return DISAGREES
         if two.min() < COPIES or one.max() > GUESSES:
-            return NOT_HERE
+            return NOT_SETTLED
         return AGREES if finds.min() >= FINDS and spread.max() <= SPREAD else IN_PART
 
     def draw(self, left, right):
@@ -209,7 +214,8 @@ def induction(*, seeds=(0, 1, 2, 3, 4), steps=800, batch_size=32, tests=500):
 INDUCTION = Experiment(
     "induction", claim=17, section="Olsson et al., 2022",
     says="A head that finds where the symbol just read stood before, and copies what followed it,"
-    " needs two layers: a head of the first layer tells each symbol which one came before it.",
+    " is learned with two layers and not with one: a head of the first layer tells each symbol"
+    " which one came before it.",
     alt="Left, a point for every head: the weight on what followed the same symbol against the"
     " share of symbols that the head copies; heads of one layer and of layer 1 lie at 0.1 to the"
     " left, several of layer 2 far to the right. Right, the share of sequences that are right"

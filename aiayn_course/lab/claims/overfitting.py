@@ -7,7 +7,7 @@ import numpy as np
 from aiayn_np.plotting.figures import COLORS, draw_spread
 from aiayn_np.training.tasks import ReverseTask
 
-from ..experiment import AGREES, DISAGREES, NOT_HERE, Experiment, Result
+from ..experiment import AGREES, DISAGREES, NOT_SETTLED, Experiment, Result
 from ..learning import each, learn, scores, small_model
 
 
@@ -61,7 +61,7 @@ class DropoutCurves(Result):
         nats, share = loss[0] - loss[1:], accuracy[1:] - accuracy[0]
         if np.all(nats > 0) and np.all(share > 0) and np.all(gap[1:] < gap[0]):
             return AGREES
-        return DISAGREES if np.all(nats < 0) and np.all(share < 0) else NOT_HERE
+        return DISAGREES if np.all(nats < 0) and np.all(share < 0) else NOT_SETTLED
 
     def draw(self, left, right):
         for i, P in enumerate(self.P_drop):

@@ -12,7 +12,7 @@ from aiayn_np.positional_encoding import LearnedPositionalEncoding, SinusoidalPo
 from aiayn_np.training.tasks import SHORTEST_HELD_OUT, CopyTask
 from aiayn_np.variants.relative_position import relative_attention
 
-from ..experiment import AGREES, DISAGREES, IN_PART, NOT_HERE, Experiment, Result
+from ..experiment import AGREES, DISAGREES, IN_PART, NOT_SETTLED, Experiment, Result
 from ..learning import STEPS_PER_POINT, each, learn, scores, small_model, smooth
 
 ALIKE, LEARNED = 0.01, 0.99  # difference of perplexities; share of right tokens in a learned task
@@ -75,12 +75,13 @@ class PositionTraining(Result):
     def verdict(self):
         """Judge the trained lengths, which the paper measured, and longer ones, its conjecture.
 
-        NOT_HERE if one of the two has not learned the task, DISAGREES if their median perplexities
-        differ by 1 % or more. (Both solve the task; only label smoothing keeps the perplexities
-        above 1.) Else AGREES if sinusoids reach two symbols beyond training, and IN_PART if not.
+        NOT_SETTLED if one of the two has not learned the task, DISAGREES if their median
+        perplexities differ by 1 % or more. (Both solve the task; only label smoothing keeps the
+        perplexities above 1.) Else AGREES if sinusoids reach two symbols beyond training, and
+        IN_PART if not.
         """
         if np.median(self.tokens[:2], axis=1).min() < LEARNED:
-            return NOT_HERE
+            return NOT_SETTLED
         sinusoidal, learned = np.median(self.perplexity[:2], axis=1)
         if abs(learned / sinusoidal - 1) >= ALIKE:
             return DISAGREES

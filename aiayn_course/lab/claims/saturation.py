@@ -9,7 +9,7 @@ from aiayn_np.attention import ScaledDotProductAttention
 from aiayn_np.plotting.figures import COLORS, MARKERS, SMALL, log_ticks
 from aiayn_np.variants.scoring import DotScore, ScoredAttention
 
-from ..experiment import AGREES, DISAGREES, IN_PART, NOT_HERE, Experiment, Result
+from ..experiment import AGREES, DISAGREES, IN_PART, NOT_SETTLED, Experiment, Result
 
 WIDTHS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
 WIDE = 512  # the finding names the first measured d_k of at least this size, or the last
@@ -89,7 +89,7 @@ class Saturation(Result):
             return DISAGREES
         small = self.shares[:, self.wide] < AT_WIDE, self.shares[:, -1] < VANISHED
         if not np.all(small):
-            return NOT_HERE
+            return NOT_SETTLED
         everywhere = self.shares[1, self.paper] < 1 and self.mean_shares[self.wide] < 1
         return AGREES if everywhere else IN_PART
 

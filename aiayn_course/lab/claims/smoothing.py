@@ -8,7 +8,7 @@ import numpy as np
 from aiayn_np.plotting.figures import COLORS, MARKERS, draw_spread
 from aiayn_np.training.tasks import FIRST_SYMBOL, ReverseTask
 
-from ..experiment import AGREES, DISAGREES, NOT_HERE, Experiment, Result
+from ..experiment import AGREES, DISAGREES, NOT_SETTLED, Experiment, Result
 from ..learning import each, scores, taught
 
 NOISE = 0.3  # share of random symbols in the answers
@@ -73,7 +73,7 @@ class SmoothingCosts(Result):
         holds = np.all(np.median(self.change[1], axis=1) >= -HOLDS)
         if not (holds and np.all(np.diff(np.median(self.perplexity, axis=1)) > 0)):
             return DISAGREES
-        return AGREES if np.all(np.diff(self.perplexity, axis=0) > 0) else NOT_HERE
+        return AGREES if np.all(np.diff(self.perplexity, axis=0) > 0) else NOT_SETTLED
 
     def draw(self, left, right):
         ratio, accuracy = self.change

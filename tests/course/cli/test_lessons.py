@@ -158,7 +158,7 @@ def test_nothing_is_overwritten(tmp_path, capsys, monkeypatch, command):
 
 
 @pytest.mark.parametrize("command", [["lessons", "out"], ["exercises", "out"],
-                                     ["figures", "variance", "--draw", "--out", "out"]])
+                                     ["figures", "variance", "--out", "out"]])
 def test_a_copy_of_the_package_alone_says_what_is_missing(tmp_path, monkeypatch, capsys, command):
     monkeypatch.setattr(lessons, "REPOSITORY", tmp_path)
     monkeypatch.chdir(tmp_path)
@@ -197,7 +197,7 @@ def test_a_lecturer_is_told_how_the_package_gets_beside_the_lessons(options, tmp
 def test_figures_are_drawn_of_what_was_measured(tmp_path, monkeypatch):
     measures_nothing = dataclasses.replace(EXPERIMENTS["variance"], run=None)
     monkeypatch.setitem(EXPERIMENTS, "variance", measures_nothing)
-    assert main(["figures", "variance", "--draw", "--out", str(tmp_path)]) == 0
+    assert main(["figures", "variance", "--out", str(tmp_path)]) == 0
     theirs, ours = (json.loads((folder / "variance.json").read_text(encoding="utf-8"))
                     for folder in (ROOT / "figures", tmp_path))
     assert theirs == ours
@@ -208,7 +208,7 @@ def test_in_a_clone_no_committed_figure_is_replaced(tmp_path, monkeypatch, blank
     (tmp_path / "figures").mkdir()
     (tmp_path / "figures" / "variance.json").write_text("committed")
     monkeypatch.chdir(tmp_path)
-    assert main(["figures", "variance", "--draw"]) == 0
+    assert main(["figures", "variance"]) == 0
     assert (tmp_path / "figures" / "variance.json").read_text() == "committed"
     assert (tmp_path / "figures-here" / "variance.json").is_file()
 

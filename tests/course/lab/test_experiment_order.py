@@ -20,7 +20,7 @@ from aiayn_course.lab.claims.position_training import (
     position_training,
 )
 from aiayn_course.lab.claims.positions import shift_is_rotation
-from aiayn_course.lab.experiment import AGREES, DISAGREES, IN_PART, NOT_HERE
+from aiayn_course.lab.experiment import AGREES, DISAGREES, IN_PART, NOT_SETTLED
 from aiayn_np import (
     Encoder,
     EncoderLayer,
@@ -74,7 +74,7 @@ def test_of_length_keeps_whole_sequences_of_that_length():
 def test_too_short_training_does_not_agree():
     result = position_training(seeds=(0,), steps=20, longest=5, trained_length=3, tests=20,
                                encodings={k: ENCODINGS[k] for k in ("sinusoidal", "learned")})
-    assert result.verdict == NOT_HERE
+    assert result.verdict == NOT_SETTLED
     assert np.isnan(result.reached).all()
     assert "(first step with 95 % of tokens right: never and never)" in result.finding
     assert result.loss.shape == (2, 1, 2)

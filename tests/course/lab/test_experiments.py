@@ -21,7 +21,7 @@ from aiayn_course.lab import (
     DISAGREES,
     EXPERIMENTS,
     IN_PART,
-    NOT_HERE,
+    NOT_SETTLED,
     Experiment,
     Result,
     claims,
@@ -100,7 +100,7 @@ def test_a_committed_result_is_whole_and_survives_another_round(experiment):
     assert result.to_json() == fields
     again = type(result).from_json(json.loads(json.dumps(result.to_json(), allow_nan=False)))
     assert (again.finding, again.verdict) == (result.finding, result.verdict)
-    assert result.verdict in (AGREES, IN_PART, DISAGREES, NOT_HERE)
+    assert result.verdict in (AGREES, IN_PART, DISAGREES, NOT_SETTLED)
 
 
 def test_the_committed_gallery_is_the_one_that_the_results_give():
@@ -224,14 +224,16 @@ def test_a_title_loses_its_mathematics_and_an_anchor_its_marks():
 
 def test_figures_measures_what_is_named_once_and_tells_path_and_finding(toys, tmp_path, capsys):
     out = tmp_path / "new" / "folder"
-    assert main(["figures", "two", "two", "--out", str(out)]) == 0
-    assert capsys.readouterr().out == f"{out / 'two.png'}: The value is 3.\n"
-    assert sorted(p.name for p in out.iterdir()) == ["two.json", "two.png"]
+    assert main(["figures", "two", "two", "--measure", "--out", str(out)]) == 0
+    printed, told = capsys.readouterr()
+    assert printed == f"{out / 'two.png'}: The value is 3.\n"
+    assert "this took 0.1 minutes" in told                             # is not noted
+    assert sorted(p.name for p in out.iterdir()) == ["about.json", "two.json", "two.png"]
     assert toys["two"].load(out) == Toy(3.0)
 
 
 def test_figures_without_a_name_makes_all_and_the_gallery(toys, tmp_path, capsys):
-    assert main(["figures", "--out", str(tmp_path)]) == 0
+    assert main(["figures", "--measure", "--out", str(tmp_path)]) == 0
     printed = capsys.readouterr().out
     assert [line.split(":")[0] for line in printed.splitlines()] == [
         str(tmp_path / name) for name in ("one.png", "two.png", "README.md")
@@ -240,21 +242,19 @@ def test_figures_without_a_name_makes_all_and_the_gallery(toys, tmp_path, capsys
     assert text == page(toys.values(), tmp_path)
     for part in ("![A line.](one.png)", "| claim | It is 3 (Sec. 3) |", "## 2. A toy of √d_k",
                  "| measured | The value is 3. |", f"| verdict | **{AGREES}** |",
-                 "| again | `aiayn-np figures one`, measures time: numbers vary |",
-                 "| again | `aiayn-np figures two`, trains models |"):
+                 "| again | `aiayn-np figures one --measure`, measures time: numbers vary; 0 min",
+                 "| again | `aiayn-np figures two --measure`, trains models; 0 minutes on "):
         assert part in text
     about = json.loads((tmp_path / "about.json").read_text())
-    assert set(about) == {"python", "numpy", "machine", "seconds", "figures"}
-    assert about["figures"] == 2
+    assert list(about) == ["one", "two"]
+    assert set(about["one"]) == {"python", "numpy", "machine", "minutes"}
 
 
 def test_figures_of_one_renews_the_gallery_where_all_are_there(toys, tmp_path, capsys):
-    assert main(["figures", "--out", str(tmp_path)]) == 0
-    about = (tmp_path / "about.json").read_bytes()
+    assert main(["figures", "--measure", "--out", str(tmp_path)]) == 0
     (tmp_path / "README.md").write_text("old")
-    assert main(["figures", "one", "--out", str(tmp_path)]) == 0
+    assert main(["figures", "one", "--measure", "--out", str(tmp_path)]) == 0
     assert (tmp_path / "README.md").read_text(encoding="utf-8") == page(toys.values(), tmp_path)
-    assert (tmp_path / "about.json").read_bytes() == about
     capsys.readouterr()
 
 
@@ -268,7 +268,7 @@ def test_the_work_is_done_with_one_thread(toys, tmp_path, monkeypatch):
 
     monkeypatch.setitem(toys, "one", dataclasses.replace(one, run=run))
     with threadpool_limits(2, user_api="blas"):
-        assert main(["figures", "one", "--out", str(tmp_path)]) == 0
+        assert main(["figures", "one", "--measure", "--out", str(tmp_path)]) == 0
     assert set(seen) == {1}
 
 
@@ -294,7 +294,7 @@ def test_a_folder_that_cannot_be_written_is_refused_before_anything_is_measured(
     slow = dataclasses.replace(toy("one"), run=run)
     monkeypatch.setattr(experiments, "EXPERIMENTS", {"one": slow})
     (tmp_path / "file").write_text("")
-    assert main(["figures", "one", "--out", str(tmp_path / "file" / "x")]) == 2
+    assert main(["figures", "one", "--measure", "--out", str(tmp_path / "file" / "x")]) == 2
     printed, error = capsys.readouterr()
     assert printed == ""
     assert re.fullmatch(r"aiayn-np: error: \S+file/x: a file stands where a folder must be\n",

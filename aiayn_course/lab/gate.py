@@ -1,0 +1,111 @@
+"""The gate of every verdict on models that were trained: an effect, and when it is settled."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from .experiment import AGREES, DISAGREES, IN_PART, NOT_SETTLED, Result
+
+SEEDS, LONGER = 5, 3  # the least number of seeds; how much longer the second training is
+STUDENT = {4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365, 8: 2.306, 9: 2.262}  # t, 97.5 %, by freedom
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What a claim says of two sides, measured for each seed after 1 x and after 3 x the steps.
+
+    difference : (seeds, 2), above 0 where the claim holds; both sides of a pair have the same seed
+    least : the smallest difference that counts, in the same unit
+    edge : names of the sides that are best at the lowest or the highest rate that was tried, and
+        there by more than `least` better than at all other rates
+    """
+
+    difference: np.ndarray
+    least: float
+    edge: tuple = ()
+
+    @property
+    def interval(self) -> np.ndarray:
+        """Return the 95 % intervals of the mean paired difference: (2 times, low and high)."""
+        n = len(self.difference)
+        half = STUDENT.get(n - 1, np.inf) * self.difference.std(axis=0, ddof=n > 1) / np.sqrt(n)
+        return self.difference.mean(axis=0)[:, None] + np.outer(half, (-1, 1))
+
+    @property
+    def signs(self) -> np.ndarray:
+        """Return +1, -1 or 0 for each time: whole intervals above `least`, below it, or neither."""
+        low, high = self.interval.T
+        return (low > self.least) * 1 - (high < -self.least) * 1
+
+    @property
+    def doubts(self) -> list[str]:
+        """Return the reasons why the effect is not settled."""
+        few = [f"{len(self.difference)} seeds"] * (len(self.difference) < SEEDS)
+        edge = [f"best rate at the edge: {', '.join(self.edge)}"] * bool(self.edge)
+        early, late = self.signs
+        turns = [f"{named(early)} at first, {named(late)} later"] * bool(early != late)
+        return few + edge + turns
+
+    @property
+    def sign(self) -> int | None:
+        """Return +1 if the claim holds, -1 if the contrary does, 0 if neither, None for doubts."""
+        return None if self.doubts else int(self.signs[0])
+
+    def __str__(self):
+        """Return the mean differences with their intervals, and the doubts."""
+        means = self.difference.mean(axis=0)
+        parts = [f"{mean:+.2f} ({low:+.2f} to {high:+.2f})"
+                 for mean, (low, high) in zip(means, self.interval)]
+        return "; ".join([", then ".join(parts), *self.doubts])
+
+
+def named(sign):
+    """Return the name of a sign."""
+    return {1: "as claimed", 0: "no difference", -1: "the contrary"}[int(sign)]
+
+
+def effect(worse: np.ndarray, better: np.ndarray, names: tuple[str, str], least: float) -> Effect:
+    """Compare the losses of two sides, (rates, seeds, 2 times), each side at its own best rate.
+
+    names : of the side that the claim calls worse, and of the other one. With a single rate, both
+        sides have this rate, and no side can be at the edge.
+    """
+    best, edge = [], []
+    for losses, name in zip((worse, better), names):
+        median = np.median(losses, axis=1)                             # (rates, 2 times)
+        best.append(np.take_along_axis(losses, median.argmin(axis=0)[None, None], axis=0)[0])
+        inside = median[1:-1].min(axis=0, initial=np.inf)
+        edge += [name] * bool(len(losses) > 1 and (median.min(axis=0) < inside - least).any())
+    return Effect(best[0] - best[1], least, tuple(edge))
+
+
+def verdict_of(effects: Mapping[str, Effect]) -> str:
+    """Return the verdict on a claim from the effects of all its settings.
+
+    AGREES if all hold. IN_PART if some hold. DISAGREES if none holds and one is the contrary.
+    NOT_SETTLED if nothing else is said: no effect is settled, or no difference is seen.
+    """
+    signs = [effect.sign for effect in effects.values()]
+    if 1 in signs:
+        return AGREES if set(signs) == {1} else IN_PART
+    return DISAGREES if -1 in signs else NOT_SETTLED
+
+
+class Trained(Result):
+    """Base of results of training, whose verdict is that of the gate on their effects."""
+
+    @property
+    def effects(self) -> dict[str, Effect]:
+        """Return the effects that the claim is about, by the name of their setting."""
+        raise NotImplementedError
+
+    @property
+    def controls(self) -> dict[str, Effect]:
+        """Return effects that separate causes; the verdict leaves them out."""
+        return {}
+
+    @property
+    def verdict(self) -> str:
+        """Return the verdict of the gate."""
+        return verdict_of(self.effects)

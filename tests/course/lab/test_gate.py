@@ -1,0 +1,81 @@
+"""The gate: every verdict can be reached, and every condition can say no."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from aiayn_course.lab.experiment import AGREES, DISAGREES, IN_PART, NOT_SETTLED
+from aiayn_course.lab.gate import LONGER, STUDENT, Effect, effect, verdict_of
+from aiayn_course.lab.learning import STEPS_PER_POINT, ends
+
+NOISE = 0.02 * np.array([-2, -1, 0, 1, 2])[:, None]                    # five seeds
+ABOVE, NONE, BELOW = (Effect(mean + NOISE + np.zeros(2), 0.01) for mean in (0.3, 0.0, -0.3))
+EARLY = Effect(np.array([0.3, 0.0]) + NOISE, 0.01)
+AT_EDGE = replace(ABOVE, edge=("one side",))
+FEW = replace(ABOVE, difference=ABOVE.difference[1:])
+
+
+@pytest.mark.parametrize(("effects", "verdict"), [
+    ([ABOVE], AGREES), ([ABOVE, ABOVE], AGREES),
+    ([ABOVE, NONE], IN_PART), ([ABOVE, BELOW], IN_PART), ([ABOVE, EARLY], IN_PART),
+    ([BELOW], DISAGREES), ([BELOW, NONE], DISAGREES), ([BELOW, EARLY], DISAGREES),
+    ([NONE], NOT_SETTLED), ([EARLY], NOT_SETTLED), ([AT_EDGE], NOT_SETTLED), ([FEW], NOT_SETTLED),
+])
+def test_there_are_data_for_each_verdict(effects, verdict):
+    assert verdict_of(dict(enumerate(effects))) == verdict
+
+
+@pytest.mark.parametrize(("doubtful", "reason"), [
+    (FEW, "4 seeds"), (AT_EDGE, "best rate at the edge: one side"),
+    (EARLY, "as claimed at first, no difference later"),
+    (Effect(np.array([0.3, -0.3]) + NOISE, 0.01), "as claimed at first, the contrary later"),
+])
+def test_a_doubt_says_its_reason(doubtful, reason):
+    assert doubtful.doubts == [reason]
+    assert doubtful.sign is None
+    assert str(doubtful).endswith(f"; {reason}")
+
+
+def test_the_interval_is_that_of_students_t_on_pairs():
+    rng = np.random.default_rng(0)
+    draws = rng.normal(1.0, 1.0, (20_000, 5, 1)) * np.ones(2)
+    inside = [low <= 1.0 <= high for low, high in (Effect(d, 0).interval[0] for d in draws[:4000])]
+    assert np.mean(inside) == pytest.approx(0.95, abs=0.01)
+    assert all(np.diff([STUDENT[n] for n in sorted(STUDENT)]) < 0)
+
+
+def test_a_difference_below_the_least_one_does_not_count():
+    assert Effect(0.3 + NOISE + np.zeros(2), 0.4).sign == 0
+    assert ABOVE.sign == 1
+
+
+def test_each_side_is_taken_at_its_own_best_rate_inside_the_grid():
+    base = np.ones((3, 5, 2)) + NOISE
+    worse, better = base.copy(), base.copy()
+    worse[1] -= 0.2
+    better[1] -= 0.5
+    found = effect(worse, better, ("w", "b"), 0.01)
+    np.testing.assert_allclose(found.difference, 0.3)
+    assert (found.sign, found.edge) == (1, ())
+    better[2, :, 1] -= 0.505                               # hardly better at the last rate
+    assert effect(worse, better, ("w", "b"), 0.01).edge == ()
+    better[2, :, 1] -= 0.4
+    assert effect(worse, better, ("w", "b"), 0.01).edge == ("b",)
+    assert effect(worse[1:2], better[1:2], ("w", "b"), 0.01).edge == ()        # a single rate
+
+
+def test_pairs_are_of_one_seed():
+    """Seeds that differ much do not hide a difference that every pair has."""
+    seeds = np.array([0.0, 5, 1, 9, 3])[:, None]
+    better = np.broadcast_to(seeds, (1, 5, 2))
+    assert effect(better + 0.3, better, ("w", "b"), 0.01).sign == 1
+    assert effect(better[:, ::-1] + 0.3, better, ("w", "b"), 0.01).sign == 0
+
+
+def test_the_ends_are_the_last_steps_of_both_trainings():
+    steps = 4 * STEPS_PER_POINT
+    losses = np.zeros(LONGER * steps)
+    losses[steps - STEPS_PER_POINT : steps] = 1
+    losses[-STEPS_PER_POINT:] = 2
+    np.testing.assert_array_equal(ends(losses), [1, 2])
