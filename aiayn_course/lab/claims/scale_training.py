@@ -3,7 +3,6 @@
 
 import copy
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -35,8 +34,7 @@ class ScaleTraining(Trained):
     curves: np.ndarray
     score_variance: np.ndarray
     title = "Without the scale a wide $d_k$ learns slowly"
-    size = (WIDEST, 4.9)
-    layout: ClassVar = {"gridspec_kw": {"width_ratios": [1, 1]}}
+    size = (WIDEST, 5.6)
 
     @property
     def final(self):
@@ -91,7 +89,7 @@ class ScaleTraining(Trained):
         left.set_ylim(bottom=0)
         left.legend(title="median (band: all seeds)", loc="upper center", frameon=False,
                     bbox_to_anchor=(0.5, -0.16))
-        controls = {f"{name}, small $W^Q$": value for name, value in zip(
+        controls = {f"small $W^Q$\n{name}": value for name, value in zip(
             self.effects, self.controls.values())}
         draw_effects(right, self.effects | controls, "loss more than with the scale (nats)",
                      [COLORS[1]] * len(self.effects) + [COLORS[2]] * len(controls))

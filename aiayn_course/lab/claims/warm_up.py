@@ -34,7 +34,7 @@ class WarmUp(Trained):
     blind: float
     high: int
     title = "Post-norm with and without warm-up"
-    size = (WIDEST, 5.2)
+    size = (WIDEST, 5.8)
 
     @property
     def final(self):
@@ -49,7 +49,7 @@ class WarmUp(Trained):
     def against(self, warm, flat):
         """Return the effects of leaving out warm-up: at the high rate, and at the best rates."""
         names, high = (NAMES[flat], NAMES[warm]), slice(self.high, self.high + 1)
-        rates = {f"peak rate {self.peak[self.high]:g}": high, "each at its best rate": slice(None)}
+        rates = {f"peak rate {self.peak[self.high]:g}": high, "best rates": slice(None)}
         return {name: effect(self.final[flat, some], self.final[warm, some], names, LEAST)
                 for name, some in rates.items()}
 
@@ -82,9 +82,11 @@ class WarmUp(Trained):
         left.set(xscale="log", xlabel="peak learning rate", ylabel="loss (nats a token)",
                  title=f"after {steps} steps: median (band: all seeds)")
         log_ticks(left.xaxis, self.peak)
-        left.legend(fontsize=10, frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.16),
-                    ncols=2)
-        draw_effects(right, self.effects | self.controls, "loss more without warm-up (nats)",
+        left.legend(fontsize=10, frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.14))
+        shown = {f"{norm}\n{name}": value for norm, some in (
+            ("post-norm", self.effects), ("pre-norm", self.against(PRE, PRE_FLAT)))
+            for name, value in some.items()}
+        draw_effects(right, shown, "loss more without warm-up (nats)",
                      [COLORS[POST_FLAT]] * 2 + [COLORS[PRE_FLAT]] * 2)
 
 
