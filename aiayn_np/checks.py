@@ -62,9 +62,9 @@ def check_rng(rng, *, or_none=False):
 
 
 def check_heads(d_model, h, d_k, d_v):
-    """Return (d_k, d_v). None stands for the paper's default, d_model / h.
+    """Return (d_k, d_v). A None becomes d_model / h, as in the paper.
 
-    If h does not divide d_model, None for d_v stands for the given d_k (the paper has them equal).
+    Where h does not divide d_model, d_k must be given, and a None for d_v becomes d_k.
     """
     check_sizes(d_model=d_model, h=h)
     divisible = d_model % h == 0

@@ -1,4 +1,4 @@
-"""Masks: who may attend to whom. The "Mask (opt.)" box of Fig. 2 (left)."""
+"""Masks: which keys a query may read. The "Mask (opt.)" box of Fig. 2 (left)."""
 
 import math
 

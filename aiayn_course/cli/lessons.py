@@ -50,7 +50,7 @@ def add_lessons_options(parser):
 
 def add_exercises_options(parser):
     """Add the options that `lessons` and `exercises` share."""
-    parser.add_argument("folder", type=new_path, help="folder to write, one that is not there yet")
+    parser.add_argument("folder", type=new_path, help="folder to write, new or empty")
     parser.add_argument("--zh", action="store_true",
                         help="in Chinese, 中文; the default where AIAYN_LANG or the locale is zh")
     parser.add_argument("--teacher", action="store_true",

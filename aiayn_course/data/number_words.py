@@ -1,11 +1,11 @@
-"""A small language to translate, which belongs to the library: numbers in words.
+"""Numbers in words, a small language to translate.
 
     vier hundert sieben und zwanzig      four hundred and twenty-seven
 
 German says the unit before the tens, English after them. So the word order differs, and the
-attention of a model has to cross over. German writes such a number as one word. Here its parts
-are apart, so that a token can be a word and a map can be read. Joined without spaces, the parts
-are the German spelling again.
+attention of a model has to cross over. German writes such a number as one word. Here a space
+stands between its parts. So each part is a token, and a map can be read. Joined without spaces,
+the parts are the German spelling again.
 
     python -m aiayn_course.data.number_words FOLDER     writes the pairs as files to train on
 """

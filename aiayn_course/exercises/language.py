@@ -51,7 +51,7 @@ def spoken() -> str:
 
 
 def of_the_system():
-    """Return "zh" if AIAYN_LANG begins with zh, or the locale if it is not set; otherwise "en"."""
+    """Return "zh" for Chinese, else "en". AIAYN_LANG decides; if it is not set, the locale does."""
     names = "AIAYN_LANG", "LC_ALL", "LC_MESSAGES", "LANG"
     first = next(filter(None, map(os.environ.get, names)), "")
     return "zh" if first.lower().startswith("zh") else "en"

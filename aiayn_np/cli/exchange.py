@@ -8,7 +8,7 @@ from .writing import new_path
 def add_export_options(parser):
     """Add the options of `export`."""
     add_run(parser)
-    parser.add_argument("out", type=new_path, help="folder to write; it must not exist yet")
+    parser.add_argument("out", type=new_path, help="folder to write, new or empty")
     parser.add_argument("--to", choices=["marian"], required=True,
                         help="a folder of Hugging Face, which MarianMTModel.from_pretrained opens")
 

@@ -48,7 +48,7 @@ class Pipeline:
         return src
 
     def remark(self, src: np.ndarray) -> str:
-        """Return a note if a source (1, T) is longer than the training's longest, else ""."""
+        """Return a note on a source (1, T) longer than all of the training, else ""."""
         n, most = src.shape[1] - self.ends, self.task.max_length
         return f"note: {n} tokens, trained on at most {most}" if n > most else ""
 

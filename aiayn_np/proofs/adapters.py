@@ -74,7 +74,7 @@ AFTER_LOSS = "What stands after the loss was taken for the gradients of {}."
 
 
 class Context:
-    """The `ctx` of static functions; forward saves its arrays in it for backward."""
+    """The `ctx` of static functions: in it, forward saves the arrays that backward needs."""
 
     def save_for_backward(self, *arrays: Any) -> None:
         self.saved_values = self.saved_tensors = arrays
@@ -152,7 +152,7 @@ def adapted(layer: Any, *inputs: Any, **options: Any) -> list:
 
 
 class Call(NamedTuple):
-    """What forward did in a copy of the layer."""
+    """The results of a call of forward in a copy of the layer."""
 
     root: dict
     results: list  # what it returned, one by one
@@ -161,7 +161,7 @@ class Call(NamedTuple):
 
 
 class Run(NamedTuple):
-    """What forward and backward left."""
+    """The arrays and results of a call of forward and of backward."""
 
     y: bytes
     after: dict  # {path: array} of all arrays

@@ -1,4 +1,4 @@
-"""What the gradient check found, as data, and every English word that a report says of it."""
+"""The results of the gradient check as data, and all English words of a report."""
 
 from dataclasses import dataclass, field
 from enum import Enum
@@ -16,7 +16,7 @@ class Verdict(Enum):
 
 
 class Why(Enum):
-    """Circumstances of a verdict; the value is what the row says, `NOTES` what the report adds."""
+    """Circumstances of a verdict. A row shows the value; the report adds the sentence in NOTES."""
 
     NOT_COMPLEX = "the forward takes no complex numbers"
     NOT_ANALYTIC = "the forward is not analytic"
@@ -39,7 +39,7 @@ NOTES = {
 
 
 class Fault(Enum):
-    """What is wrong, if more is known than the numbers of the row."""
+    """Faults, if more is known than the numbers of the row."""
 
     ENTRY = "worst entry {at} is {got:.{digits}g}, must be {must:.{digits}g}"
     ENTRY_OF_SOME = ENTRY + " ({examined} of {size} were examined)"

@@ -127,8 +127,8 @@ def config_of(task: str, known: dict, *, seed: int = 0, dtype: str = "float32",
               **options: Any) -> dict[str, Any]:
     """Return the part of a config that all runs share.
 
-    Sizes of the model stand under "model", names as in `variants.choices` under "variants", and all
-    other options under "train".
+    "model" holds the sizes, "variants" the names chosen from `variants.choices`, and "train" all
+    other options.
 
     task : name of the task     known : {name: default} of the options
     seed : seed of held-out pairs, weights, batches and dropout

@@ -1,6 +1,6 @@
 """Training: batch, forward, loss, backward, rate, step, and again (Sec. 5).
 
-`training_steps` is the only loop. Toy tasks (toys.py) and all runs (runs/training.py) use it.
+`training_steps` is the loop of the toy tasks (toys.py) and of all runs (runs/training.py).
 """
 
 import copy

@@ -1,4 +1,4 @@
-"""What a report says before it gives an answer: where it shows, what was measured, and a question.
+"""The first part of a report: where the mistake shows, what was measured, and a question.
 
 The mistake is known as an edit of the right formula, and its effect as numbers. The question is
 made from both, in the names and lines of the student's code where `tracing` finds them. It names
@@ -202,7 +202,7 @@ class Story:
         return " ".join(filter(None, map(sentence, (self.measured(), self.asked()))))
 
     def measured(self):
-        """Return a sentence on the numbers, or ""."""
+        """Return a sentence on how the student's numbers differ, or ""."""
         if self.seen:
             rest = FIRST.sub("", self.seen[1], count=1).strip()        # the example shows nan
             return rest if self.is_empty and rest else self.seen[1]

@@ -11,7 +11,7 @@ from .edits import Edit
 
 
 class Finding(NamedTuple):
-    """What is known of wrong numbers.
+    """The facts that a check has found on wrong numbers.
 
     wrong : the wrong tensors      trials : those that show the mistake
     seen : (diagnosis, sentence) of what is seen at once, or None
@@ -57,7 +57,7 @@ def explain(formula, stage, trials, wrong, code):
 
 
 def needed(edit, stage, trials, wrong):
-    """Return an Edit without the pieces that are not needed to explain the wrong tensors."""
+    """Drop the pieces of an Edit without which the rest explains the same wrong tensors."""
     for parts in edit.by_piece.values():
         less = edit.without(parts)
         if less.parts and explains(less, stage, trials, wrong) == {*wrong}:

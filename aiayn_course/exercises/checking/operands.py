@@ -179,7 +179,7 @@ def source_of(filename, line):
 
 
 class Code:
-    """What stands in the files of a student's class or function, without some of its methods.
+    """The code of a student's class or function, without some of its methods.
 
     tokens : functions that are called, transposes, signs such as `//`, each with its count
     numbers : all numbers that are written

@@ -13,7 +13,7 @@ from .page import page
 
 @dataclass
 class Row:
-    """What is known of one tensor, in its worst case.
+    """The verdict on one tensor, in its worst case.
 
     verdict : "ok", "WRONG", "stops", "not looked at"
     error : the largest |yours - expected|, relative to the largest expected entry
@@ -111,7 +111,7 @@ class Report:
     def rows(self) -> list[tuple[str, str, str]]:
         """Return (tensors, verdict, details) for each kind of tensor and verdict.
 
-        There is none if all tensors are right in a report of something else.
+        No row is returned if all tensors are right, and another fault made the report.
         """
         if not self.passed and all(row.ok for row in self.table):
             return []

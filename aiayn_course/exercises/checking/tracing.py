@@ -120,7 +120,7 @@ class Log:
 
 
 class Call:
-    """One call of a watched function, from its arguments to what it returns."""
+    """One call of a watched function: its arguments, its lines, its result."""
 
     def __init__(self, log, frame):
         self.log, self.frame = log, frame

@@ -79,7 +79,7 @@ class Trial:
         return given
 
     def arrays_kept(self):
-        """Name the arrays of the student's layer that are made of one of a new Parameter."""
+        """Name the arrays in the student's layer that equal an array of a new Parameter."""
         made = [y for p in self.parameters.values() for x in (p.value, p.grad) for y in (x, x.T)]
         return [f"`self.{name}`" for name, x in vars(self.layer).items()
                 if isinstance(x, np.ndarray) and any(same(x, y) for y in made)]
