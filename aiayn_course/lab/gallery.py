@@ -24,13 +24,17 @@ behind them (the `.json` beside each figure). The command under a figure measure
 with one thread. Claims 1 to 16 are the paper's; those after them are further ones, about the same
 models.
 
-Claims about training go through one gate. A model of each setting and rate is trained with at
-least {least} seeds, and measured after the steps and after three times as many. Each side of a
-comparison is taken at its own best rate. An effect is settled if the 95 % interval of the paired
-differences has the same sign both times, and no best rate lies at the edge of the rates that were
-tried. A claim *agrees* if all its effects are settled and as claimed, *agrees in part* if some are,
-and *disagrees* if none is and one is the contrary. Otherwise it is *not settled*. A *control*
-separates causes, and decides nothing.
+Claims whose last column counts effects went through a gate. A model of each setting and rate is
+trained with at least {least} seeds, and measured after the steps and after three times as many.
+Each side of a comparison is taken at the rate with its own lowest median, at each time, unless a
+rate is named. (The same seeds choose the rate and are judged; the intervals leave this choice out.)
+An effect is *seen* if the 95 % interval of the mean paired difference lies beyond the smallest
+difference that counts, on the same side both times. It is *absent* if both intervals lie within
+that difference. Otherwise it is undecided, as it is if a side is best at the edge of its rates. A
+claim *agrees* if all its effects are seen as claimed, *agrees in part* if some are, and *disagrees*
+if none is and the contrary of one is seen. Otherwise it is *not settled*. A *control* separates
+causes, and decides nothing. Claims marked *not gated* train models too, with fewer rates, one
+length of training, and a rule of their own.
 
 {contents}
 """
@@ -64,7 +68,7 @@ def page(experiments: Iterable[Experiment], folder: str | Path) -> str:
         result = e.load(folder)
         title = plain_text(result.title)
         contents.append(f"| {e.claim}. [{title}](#{anchor(f'{e.claim}. {title}')})"
-                        f" | {result.verdict} | {settled(result)} |")
+                        f" | {result.verdict} | {settled(e, result)} |")
         notes = ", trains models" * e.trains + ", measures time: numbers vary" * e.timed
         if e.name in noted:
             notes += "; {minutes:g} minutes on {machine}, NumPy {numpy}".format(**noted[e.name])
@@ -78,24 +82,28 @@ def page(experiments: Iterable[Experiment], folder: str | Path) -> str:
         entries) + TAIL
 
 
-def settled(result: Result) -> str:
+def settled(experiment: Experiment, result: Result) -> str:
     """Return how many effects of a trained claim are settled, for the list of claims."""
     if not isinstance(result, Trained):
-        return ""
+        return "not gated" * experiment.trains
     signs = [effect.sign for effect in result.effects.values()]
     return f"{len(signs) - signs.count(None)} of {len(signs)} effects"
 
 
 def gate_rows(experiment, result):
     """Return the rows of the table of a trained claim: settings, effects and controls."""
-    if not isinstance(result, Trained):
-        return ""
-    def listed(effects):
-        return "<br>".join(f"{name}: {plain_text(str(e))}" for name, e in effects.items())
-    rows = {"models": experiment.settings, "tried and dropped": experiment.dropped,
-            "effects, after 1 × and 3 × the steps": listed(result.effects),
-            "controls": listed(result.controls)}
+    rows = {"models": experiment.settings, "tried and dropped": experiment.dropped}
+    if isinstance(result, Trained):
+        least = min(effect.least for effect in result.effects.values())
+        name = f"mean paired differences after 1 × and 3 × the steps; below {least:g} none counts"
+        rows[name] = listed(result.effects)
+        rows["controls"] = listed(result.controls)
     return "".join(f"| {name} | {text} |\n" for name, text in rows.items() if text)
+
+
+def listed(effects):
+    """Write effects as the text of a cell."""
+    return "<br>".join(f"{name}: {plain_text(str(e))}" for name, e in effects.items())
 
 
 def about(folder):

@@ -45,11 +45,12 @@ class Effect:
         edge = [f"best rate at the edge: {', '.join(self.edge)}"] * bool(self.edge)
         early, late = self.signs
         turns = [f"{named(early)} at first, {named(late)} later"] * bool(early != late)
-        return few + edge + turns
+        wide = bool(early == late == 0 and (np.abs(self.interval) > self.least).any())
+        return few + edge + turns or ["undecided"] * wide
 
     @property
     def sign(self) -> int | None:
-        """Return +1 if the claim holds, -1 if the contrary does, 0 if neither, None for doubts."""
+        """Return +1 if the claim holds, -1 for the contrary, 0 for no effect, None for doubts."""
         return None if self.doubts else int(self.signs[0])
 
     def __str__(self):
@@ -62,7 +63,7 @@ class Effect:
 
 def named(sign):
     """Return the name of a sign."""
-    return {1: "as claimed", 0: "no difference", -1: "the contrary"}[int(sign)]
+    return {1: "as claimed", 0: "undecided", -1: "the contrary"}[int(sign)]
 
 
 def effect(worse: np.ndarray, better: np.ndarray, names: tuple[str, str], least: float) -> Effect:

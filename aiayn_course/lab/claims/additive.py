@@ -163,5 +163,7 @@ ADDITIVE = Experiment(
     " height at every d_k and after training rises with d_k. Right: loss after training against"
     " d_k; the line of the unscaled dot product climbs"
     " far above the two others, which stay low.",
+    settings="5 seeds, one rate, 200 steps; in claim 2 such a difference shrinks at the best rates"
+    " with three times the steps",
     run=additive_against_dot, result=AdditiveAgainstDot, trains=True,
 )

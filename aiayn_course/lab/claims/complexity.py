@@ -82,7 +82,8 @@ class Complexity(Result):
                 for (name, b), sizes in zip(self.steps(axis).items(), self.sizes[axis].values()))
         return (
             f"Exponents of the time between neighbouring sizes: of n, {told('n')}; of d,"
-            f" {told('d')}; over each whole range they are at most {self.error:.2f} from Table 1."
+            f" {told('d')}; over each whole range they are at most {self.error:.2f} from Table 1 (r"
+            f" and k are not varied, and at these sizes the term of Table 1 dominates)."
         )
 
     @property

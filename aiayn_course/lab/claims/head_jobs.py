@@ -83,8 +83,8 @@ class HeadJobs(Result):
             f"In each of {models} models that {' or '.join(self.tasks)} the best head puts at least"
             f" {answer:.2f} of its weight on the answer (shuffled:"
             f" {self.baseline[..., 0].mean():.2f}); of {self.best.size} heads {on_answer} look"
-            f" there, {on_other} elsewhere, {(self.best < 0).sum()} nowhere more than untrained"
-            f" heads do; {several} of {models} models have heads with different jobs."
+            f" there, {on_other} elsewhere, {(self.best < 0).sum()} nowhere more than the best"
+            f" untrained head does; {several} of {models} models have heads with different jobs."
         )
 
     @property

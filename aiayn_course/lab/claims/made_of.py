@@ -274,8 +274,8 @@ def made_of(*, seeds=(0, 1, 2), steps=1200, outputs=100):
 MADE_OF = Experiment(
     "made_of", claim=18, section="after Ali et al., 2022",
     says="The shares of a logit, with scales, gates and attention weights held, name the source"
-    " token that a word was made of, more often than attention maps do; the last written word says"
-    " where to look, and not what is written.",
+    " token that a word was made of, at least as often as attention maps do; the last written word"
+    " says where to look, and not what is written.",
     alt="Two panels, eight methods from above to below and four tasks: the share of words for which"
     " the method names the token that says the word, and the one whose replacement costs most."
     " Shares and AttnLRP lie at the right edge for all tasks, cross maps and ALTI+ a little before"

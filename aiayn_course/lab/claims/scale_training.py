@@ -67,9 +67,8 @@ class ScaleTraining(Trained):
 
     @property
     def finding(self):
-        times = [len(self.steps) // LONGER - 1, -1]
-        early, late = np.median(self.best[:, -1][..., times], axis=1).T
-        first, last = self.steps[times]
+        early, late = np.median(self.final[:, -1], axis=2).min(axis=1).T
+        first, last = self.steps[[len(self.steps) // LONGER - 1, -1]]
         return (
             f"Copying at d_k = {self.d_k[-1]}, each at its best rate: after {first} steps the loss"
             f" is {early[SCALED]:.2f} nats a token with the scale, {early[UNSCALED]:.2f} without it"
@@ -85,7 +84,8 @@ class ScaleTraining(Trained):
     def draw(self, left, right):
         for i, name in enumerate(NAMES):
             draw_spread(left, self.steps, self.best[i, -1], name, i)
-        left.set(xlabel="step", ylabel="loss (nats a token)", title=f"$d_k$ = {self.d_k[-1]}")
+        left.set(xlabel="step", ylabel="loss (nats a token)",
+                 title=f"$d_k$ = {self.d_k[-1]}, at the rate best in the end")
         left.set_ylim(bottom=0)
         left.legend(title="median (band: all seeds)", loc="upper center", frameon=False,
                     bbox_to_anchor=(0.5, -0.16))
