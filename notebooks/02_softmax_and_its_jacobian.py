@@ -370,7 +370,7 @@ for lead in (2.0, 10.0):
 # <!-- slide: Adam learns from the same small gradient
 # Change one cause: let Adam take the steps, the optimizer of the paper (Lesson 10). It divides a gradient by its usual size.\
 # [print]
-# A small gradient stops plain descent. It does not stop Adam. -->
+# A small gradient stops plain descent. Here it does not stop Adam. -->
 
 # %%
 def learn_by_adam(lead, grad_of_loss, steps=200):
@@ -388,7 +388,7 @@ for lead in (10.0, 20.0):
     print(f"lead {lead:4}   weight of the wanted key: {wanted[0]:.6f} before, {wanted[100]:.6f} after 100 steps of Adam")
 
 # %% [markdown]
-# Adam learns from the same small gradient, even with a lead of 20. So saturation stops plain descent, and not Adam. <!-- result -->
+# Adam learns from the same small gradient, even with a lead of 20. So here saturation stops plain descent, and not Adam (a smaller one would). <!-- result -->
 #
 # At the *end* of a model the loss is another: the **log-loss** $L = -\ln w_2$, also called cross-entropy (Lesson 10).
 #

@@ -232,7 +232,7 @@ for name, (mean_q, mean_k) in {"none": (0, 0), "k": (0, 1), "q": (1, 0), "q and 
 # [print]
 # What the keys share moves a whole row. What the queries share makes each query longer. -->
 #
-# A mean of the keys changes no row's variance, and so no softmax. A mean of the queries doubles it: the queries are longer. <!-- result -->
+# A mean of the keys shifts whole rows, and so changes no softmax. A mean of the queries doubles the variance within a row: they are longer. <!-- result -->
 #
 # <!-- say: Read the table by rows: the first column is the sum of the other two. Often said and wrong: any mean of 1 moves all scores alike. That of the keys does, that of the queries does not. -->
 #
@@ -435,15 +435,14 @@ if Path("../figures/scale_training.json").exists():                    # what th
     training = SCALE_TRAINING.load("../figures")
 else:                                                                  # a small one, in seconds
     training = SCALE_TRAINING.run(d_k=(4, 64), rate_scale=(0.2,), steps=40, seeds=(0,))
-times = [len(training.steps) // 3 - 1, -1]
-print("loss after", " and ".join(map(str, training.steps[times])), "steps")
-for d_k, curves in zip(training.d_k, np.median(training.best, axis=2).swapaxes(0, 1)):
-    scaled, plain, small = curves[:, times]                            # curves (3, points)
+print("loss after", training.steps[-1] // 3, "and", training.steps[-1], "steps")
+for d_k, losses in zip(training.d_k, np.median(training.final, axis=3).min(axis=2).swapaxes(0, 1)):
+    scaled, plain, small = losses                                      # (3, 2), each at its best rate
     print(f"d_k = {d_k:<4} with the scale {scaled.round(2)}, without {plain.round(2)}, small start {small.round(2)}")
 training.figure()
 
 # %% [markdown]
-# Without the scale wide models learn slowly; with three times the steps most catch up. A smaller start in place of the scale helps, too: much of it is the size of the first scores. That small gradients are the *reason* is not shown. <!-- result -->
+# Without the scale wide models learn slowly; with three times the steps about half catch up. A smaller start in place of the scale helps, too: much of it is the size of the first scores. That small gradients are the *reason* is not shown. <!-- result -->
 #
 # <!-- say: Left: point at the three curves at step 150. Right: each thin mark is a seed, hollow after the shorter training. Say: the scale helps early; a smaller W^Q at the start does much of the same. Often said and wrong: this proves that small gradients are the reason. -->
 #
@@ -478,7 +477,7 @@ print("all true")
 # %% [markdown]
 # ## Summary
 #
-# - $q \cdot k$ is a sum of $d_k$ products of variance 1 without covariance. So its variance is $d_k$ and its typical size
+# - For independent entries $q \cdot k$ is a sum of $d_k$ products of variance 1. So its variance is $d_k$ and its typical size
 #   $\sqrt{d_k}$. Divided by $\sqrt{d_k}$ its variance is 1 at every width. Softmax sees the part within a row only.
 # - Without the scale, the softmax over scores of wide vectors is nearly one-hot by chance. Most queries then get almost no gradient, and a quarter far too much. At $d_k = 64$ a fifth of the queries is one-hot and the Jacobian is smaller; the gradient of $q$ is larger, as no factor divides it.
 # - In the backward pass the scale cancels the length of the keys.

@@ -566,7 +566,7 @@ for name, layer, angle, end in zip(names, layers, degrees.T, ends.T):
 # %% [markdown]
 # The check also says *where* the mistake is. A gradient may be off by more than 60 degrees, and the loss still falls in nearly all draws. <!-- result -->
 #
-# <!-- say: Point at the largest angle, then at the share beside it. Say: this gradient looks nearly sideways, and the loss falls. Often said and wrong: a gradient that trains is nearly the right one. -->
+# <!-- say: Point at the largest angle, then at the share beside it. Say: this gradient points far off, and the loss falls. Often said and wrong: a gradient that trains is nearly the right one. -->
 #
 # Why do wrong gradients train at all? A small enough step lowers the loss whenever the wrong gradient is less than 90 degrees off, and in all these draws it is, at the start.
 #
@@ -642,8 +642,8 @@ print("all true")
 # <details><summary>Answer</summary>
 #
 # The value is $d_k = 1$, where $\sqrt{d_k} = 1$. In the same way `NotTransposed` is right when the map is symmetric, and a
-# map of one query and one key always is. So test with sizes above 1 that are all different. Then a wrong transpose does
-# not even fit.
+# map of one query and one key always is. So test with sizes above 1 that are all different, also
+# the numbers of queries and keys.
 #
 # </details>
 #

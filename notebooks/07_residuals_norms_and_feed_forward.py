@@ -45,7 +45,7 @@ np.set_printoptions(precision=4, suppress=True)
 # <!-- slide:
 # Stack 24 small layers $y = f(x)$. Each $f$ is a feed-forward network (Lesson 7.5). Send a gradient of length 1 in at the top, and measure its length below each layer on its way down.\
 # ![]
-# Less than a millionth of the gradient is left. The gradient of a weight is a product, of the input of its layer and the gradient that arrives. So it is tiny in *all* layers. -->
+# About a millionth of the gradient is left. The gradient of a weight is a product, of the input of its layer and the gradient that arrives. So it is tiny in *all* layers. -->
 
 # %%
 def lengths_from_the_top(residual, depth=24, d_model=32, seed=0):
@@ -75,7 +75,7 @@ print(f"share of the gradient of x that one layer lets through: {np.median(plain
 ax.figure
 
 # %% [markdown]
-# Less than a millionth of the gradient is left. The gradient of a weight is a product, of the input of its layer and the gradient that arrives. Inputs shrink on the way up as gradients do on the way down. So the gradient of $W_1$ is tiny in *all* layers; only that of a bias, which no input multiplies, shrinks downwards. <!-- result -->
+# About a millionth of the gradient is left. The gradient of a weight is a product, of the input of its layer and the gradient that arrives. Inputs shrink on the way up as gradients do on the way down. So the gradient of $W_1$ is tiny in *all* layers; only that of a bias, which no input multiplies, shrinks downwards. <!-- result -->
 #
 # Models of 24 layers are trained all the same, with two more boxes around attention.
 #

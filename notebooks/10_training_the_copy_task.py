@@ -242,12 +242,12 @@ for t, g in enumerate([4000.0, 4000.0, -2000.0], start=1):
 # ## 10.4 Warm-up
 #
 # <!-- slide: Training starts with a tiny rate, and warms up
-# At step 1 every parameter with a gradient moves by the full rate, and only one batch has said in which direction. So training starts with a tiny rate (Equation 3):\
+# At step 1 every parameter with a gradient moves by the full rate, and only one batch has said in which direction. The paper starts with a tiny rate (Equation 3):\
 # $$\mathrm{rate} = d_\mathrm{model}^{-0.5} \cdot \min\left(\mathrm{step}^{-0.5},\ \mathrm{step} \cdot \mathrm{warmup\_steps}^{-1.5}\right)$$\
 # ![]
 # The rate rises linearly for `warmup_steps`, and then falls as $1/\sqrt{\mathrm{step}}$. -->
 #
-# At step 1 every parameter with a gradient moves by the full rate, and only one batch has said in which direction. So training starts with a tiny rate (Equation 3):
+# At step 1 every parameter with a gradient moves by the full rate, and only one batch has said in which direction. The paper starts with a tiny rate (Equation 3):
 #
 # $$\mathrm{rate} = d_\mathrm{model}^{-0.5} \cdot \min\left(\mathrm{step}^{-0.5},\ \mathrm{step} \cdot \mathrm{warmup\_steps}^{-1.5}\right)$$
 #
@@ -342,12 +342,12 @@ for times in (1, 0.1):
     print(f"logits times {times}  loss {token_scores(loss_cache)[0]:.2f}")
 
 # %% [markdown]
-# <!-- slide: Less sure, it is as good as a guess: it was too sure of what it did not know
+# <!-- slide: Less sure, it loses hardly more than a guess: being sure of what it does not know costs
 # [print] -->
 #
-# Less sure, it is as good as a guess. So the untrained model was too sure of what it did not know. <!-- result -->
+# Less sure, it loses hardly more than a guess: being sure of what it does not know costs. <!-- result -->
 #
-# <!-- say: Only the size of the logits has changed, not which is the largest. Tempting: its guesses are worse than chance. They are as good as chance, and it is too sure of them. -->
+# <!-- say: Only the size of the logits has changed, not which is the largest. Tempting: its guesses are worse than chance. This does not show how good its guesses are, only that being sure of them costs. -->
 #
 # The library's `train` is this loop.
 #
@@ -503,7 +503,7 @@ print("all true")
 #
 # - Label smoothing moves a share of the wanted probability to all classes. The gradient is $p - q$, and being surer than
 #   $1 - \epsilon_{ls} + \epsilon_{ls}/|V|$ is punished.
-# - Adam divides by the size of the gradient, so the rate sets the size of a step. Warm-up makes the first steps small, which allowed a higher rate.
+# - Adam divides by the size of the gradient, so the rate sets the size of a step. Warm-up makes the first steps small; post-norm then learned at a higher rate.
 # - Whole sequences are right far more rarely than tokens, long ones most rarely.
 # - The mean of the last states can be steadier than a single state.
 #

@@ -481,6 +481,6 @@ print("all true")
 #
 # Each token gives itself the score 0: $x^\top W x$ is a number, so it equals its transpose $x^\top W^\top x = -x^\top W x$. And $s_{ji} = -s_{ij}$: what one likes
 # is disliked back. The dot product with $q = k = x$ is the opposite, $s_{ij} = s_{ji}$, with every token liking itself. With $W^Q \ne W^K$
-# attention is free of both, and this is one more way to see why there are two matrices (Lesson 1.5).
+# attention is free of both, and this is one more way to see why there are two matrices (Lesson 1.8).
 #
 # </details>

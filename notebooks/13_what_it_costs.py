@@ -397,7 +397,7 @@ fig
 #
 # The exponents are of the time, from the experiment `complexity`. The paper writes 1 for our chain of 2, and $n$ for our 25, since it drops constants.
 #
-# <!-- slide: Only the RNN has to wait, and only self-attention without restriction has a path of one
+# <!-- slide: Only the RNN's wait grows with $n$, and only self-attention without restriction has a path of one
 # The exponents are of the time, from the experiment `complexity`. The paper writes 1 for our chain of 2, and $n$ for our 25, since it drops constants.
 # [print] -->
 
@@ -418,7 +418,7 @@ for name, (operations, waits, path) in paper.items():
     print(f"{'':15} measured  {f'n^{in_n[name]:.1f} d^{in_d[name]:.1f}':12} {chains[name][0]:<14} {found[name]}")
 
 # %% [markdown]
-# Only the RNN has to wait, and only self-attention without restriction has a path of one. <!-- result -->
+# Only the RNN's wait grows with $n$, and only self-attention without restriction has a path of one. <!-- result -->
 #
 # ## 13.7 For the keen: and when it writes?
 #
@@ -452,7 +452,7 @@ print("all true")
 # - Multiply-adds: self-attention $2 n^2 d$, restricted $2 r n d$, recurrent $2 n d^2$, convolution $k n d^2$. By this count self-attention is cheaper than recurrence for $n < d$.
 # - The map costs $n^2$ numbers for each head. Memory-efficient attention does without, and is the same function; local
 #   attention is another one.
-# - **Parallelism:** self-attention and convolution compute all positions at once, an RNN waits $n$ times.
+# - **Parallelism:** self-attention and convolution compute all positions at once, an RNN with a tanh waits $n$ times.
 # - **Path:** 1 for self-attention; $n$ steps in an RNN; of the order of $n/k$ layers of convolutions, $\log_k n$ of dilated ones.
 #
 # **What you can do now:** say what a layer costs in time, memory, waiting and path, before you build it.

@@ -444,7 +444,7 @@ print("exact without head 1, 2, 3, 4:", *(f"{share:.1%}" for share in muted))
 # [print]
 # Alignment is where a head looks; need is another question. -->
 #
-# Without the head that aligns so well nearly all is right as before; others are missed more. So this map shows an alignment, and not what the translation hangs on. (One model is one example.) <!-- result -->
+# Without the head that aligns so well nearly all is right as before; others are missed more. So this head is not needed alone: heads 2 and 4 look at the tens and the units, too. (One model is one example.) <!-- result -->
 #
 # ## 14.9 Check what this lesson claimed
 

@@ -93,7 +93,7 @@ print("AFTER", write("If a class "), sep="\n")
 #
 # <!-- slide: The model is better than all three
 # ![]
-# So it uses more than the token just read. -->
+# So it probably uses more than the token just read. -->
 
 # %%
 read, held = run.training.batches.ids, run.training.held_out.ids                         # (n,) tokens each
@@ -114,7 +114,7 @@ print(f"{'the model':24} {run.training.nats_per_character(run.training.held_out)
 fig
 
 # %% [markdown]
-# The model is better than all three. So it uses more than the token just read. <!-- result -->
+# The model is better than all three. So it probably uses more than the token just read. <!-- result -->
 #
 # ## 15.2 A head that looks up what it has read
 #

@@ -62,7 +62,8 @@ class PositionTraining(Result):
             f"After {self.step[-1]} steps of copying sinusoidal and learned positions have"
             f" perplexity {ppl[0]:.3f} and {ppl[1]:.3f}, the floor of label smoothing (first step"
             f" with 95 % of tokens right: {first} and {second}); one symbol beyond the trained"
-            f" {self.trained_length} they copy {one[0]:.0f} and {one[1]:.0f} % exactly, two beyond {two[0]:.0f} and {two[1]:.0f} %:"
+            f" {self.trained_length} they copy {one[0]:.0f} and {one[1]:.0f} % exactly, two beyond"
+            f" {two[0]:.0f} and {two[1]:.0f} %:"
             f" the learned rows there were never trained."
         )
 
