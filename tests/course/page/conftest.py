@@ -5,6 +5,7 @@ from trained import trained
 
 from aiayn_course.cli.main import main
 from aiayn_np.runs.start import start_symbols
+from aiayn_np.training.toys import Progress
 
 
 @pytest.fixture(scope="module")
@@ -14,6 +15,7 @@ def run(tmp_path_factory):
     run.folder.mkdir()
     run.optimizer.t = 200
     run.model.load_state_dict(trained("reverse")[0].state_dict())
+    run.history.append(Progress(step=200, loss=0.2, accuracy=1.0, rate=0.001, seconds=2.0))
     run.save()
     return run
 
