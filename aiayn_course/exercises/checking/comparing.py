@@ -30,7 +30,8 @@ def errors(got, want):
     got, want = np.asarray(got), np.asarray(want)
     if want.dtype == bool or got.dtype == bool:
         return (got != want).astype(float)
-    difference = np.where(got == want, 0.0, np.abs(got - want) / scale_of(want))  # -inf is -inf
+    with np.errstate(invalid="ignore"):                                # -inf is -inf
+        difference = np.where(got == want, 0.0, np.abs(got - want) / scale_of(want))
     return np.where(np.isnan(got) & np.isnan(want), 0.0, np.nan_to_num(difference, nan=np.inf))
 
 

@@ -62,7 +62,7 @@ ASKED = {  # question: the known mistakes that it leads to; "x in backward" is a
     "Which parameter multiplies, and which is added?": ("gamma and beta exchanged",),
     "By which three roads does x_k move y_j?": ("mean terms missing",),
     "Which terms are divided by d_model, and which must be?": ("length missing in a term",),
-    "Is gamma the same for all features of a mean?": ("gamma outside the means",),
+    "Is gamma equal for all features of a mean?": ("gamma outside the means",),
     "How often must the term of the variance be divided by s?": (
         "x - mean instead of n",),
     # embedding, positions

@@ -33,7 +33,7 @@ from aiayn_np.text.columns import width
 # Three words in a row, or one that only a sentence has.
 ENGLISH = re.compile(r"[A-Za-z]{2,}(?: [A-Za-z]{2,}){2,}"
                      r"|(?<![\w-])(?:[Tt]he|is|are|must|not|of|it)(?![\w-])")
-QUOTED = re.compile(r"`[^`]*`|“[^”]*”|(?: *(?:True|False|nan))+")  # code, Python's words, names
+QUOTED = re.compile(r"`[^`]*`|<code>.*?</code>|“[^”]*”|(?: *(?:True|False|nan))+")  # code, names
 NOT_FULL = re.compile(rf"{HAN}[()]|[()]{HAN}|(?<!\w)\(\{{\w+\}}\)")
 LOCALE = "AIAYN_LANG", "LC_ALL", "LC_MESSAGES", "LANG"
 IN_FORWARD = ("return y, Cache", "return 2 * y, Cache")
