@@ -365,9 +365,9 @@ fig
 # %% [markdown]
 # <!-- answer: Without the scale, a quarter of the queries has over nine tenths of the gradient
 # ![]
-# In this quarter the softmax is undecided, by chance. -->
+# In this quarter the softmax is, we guess, undecided by chance. -->
 #
-# Without the scale, a quarter of the queries has over nine tenths of the gradient. In this quarter the softmax is undecided, by chance. Most are sure by chance: the **median** length, below which half of the queries lie, falls to about a tenth. <!-- result -->
+# Without the scale, a quarter of the queries has over nine tenths of the gradient. In this quarter the softmax is, we guess, undecided by chance, and elsewhere mostly sure by chance: the **median** length, below which half of the queries lie, falls to about a tenth. <!-- result -->
 #
 # <!-- say: Point at the orange curve at 0.25: it is above 0.9. Then at the blue one: a third. Say: without the scale a few queries learn for all. Often said and wrong: the sure ones learn most. -->
 #

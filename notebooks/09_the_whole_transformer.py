@@ -278,7 +278,7 @@ print(f"largest difference from (p - q) / count: {from_rule:.0e}")
 print("at <pad>:", np.abs(grad_logits[tgt_out == task.pad]).max())
 
 # %% [markdown]
-# The loss is the mean over the real targets, so the gradient of each is divided by their number, and `<pad>` gets none. An untrained model is worse than one that says each of the 11 tokens equally often, with the loss $\ln 11$: its random logits prefer some tokens, mostly wrong ones. <!-- result -->
+# The loss is the mean over the real targets, so the gradient of each is divided by their number, and `<pad>` gets none. An untrained model is worse than one that says each of the 11 tokens equally often, with the loss $\ln 11$. We guess: its random logits prefer some tokens, mostly wrong ones. <!-- result -->
 #
 # ## 9.6 Backwards, part by part
 #

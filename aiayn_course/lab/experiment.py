@@ -85,7 +85,7 @@ class Experiment:
     claim : its number in the gallery; numbers above 16 are not the paper's
     section : section of the paper; for a further claim, its author
     says : the claim in our words       alt : a description of the figure
-    settings : the seeds, rates and steps of its models
+    settings : what else is to be known of its models
     dropped : settings that were tried and left, and what they gave
     run : function with defaults for every argument; it returns a `result`
         Common arguments mean the same in all functions: `seed` is for all draws; for each of

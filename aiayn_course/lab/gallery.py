@@ -94,6 +94,7 @@ def gate_rows(experiment, result):
     """Return the rows of the table of a trained claim: settings, effects and controls."""
     rows = {"models": experiment.settings, "tried and dropped": experiment.dropped}
     if isinstance(result, Trained):
+        rows["models"] = "; ".join(filter(None, (result.models, experiment.settings)))
         least = min(effect.least for effect in result.effects.values())
         name = f"mean paired differences after 1 × and 3 × the steps; below {least:g} none counts"
         rows[name] = listed(result.effects)

@@ -8,7 +8,8 @@ import numpy as np
 from .experiment import AGREES, DISAGREES, IN_PART, NOT_SETTLED, Result
 
 SEEDS, LONGER = 5, 3  # the least number of seeds; how much longer the second training is
-STUDENT = {4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365, 8: 2.306, 9: 2.262}  # t, 97.5 %, by freedom
+STUDENT = {4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365, 8: 2.306, 9: 2.262}  # t, 97.5 %, by freedom;
+# with more than ten seeds the last one makes the interval a little too wide
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,8 @@ class Effect:
     def interval(self) -> np.ndarray:
         """Return the 95 % intervals of the mean paired difference: (2 times, low and high)."""
         n = len(self.difference)
-        half = STUDENT.get(n - 1, np.inf) * self.difference.std(axis=0, ddof=n > 1) / np.sqrt(n)
+        t = STUDENT[min(n - 1, max(STUDENT))] if n >= SEEDS else np.inf
+        half = t * self.difference.std(axis=0, ddof=n > 1) / np.sqrt(n)
         return self.difference.mean(axis=0)[:, None] + np.outer(half, (-1, 1))
 
     @property
@@ -93,12 +95,24 @@ def verdict_of(effects: Mapping[str, Effect]) -> str:
     return DISAGREES if -1 in signs else NOT_SETTLED
 
 
+def models_of(effects: Mapping[str, Effect], rates: np.ndarray, steps: int, unit: str) -> str:
+    """Return the seeds, rates and steps of the models behind some effects, as text."""
+    seeds = min(len(effect.difference) for effect in effects.values())
+    return (f"{seeds} seeds; {len(rates)} rates, {rates[0]:g} to {rates[-1]:g}{unit}, the best one"
+            f" for each model; {steps} and {LONGER * steps} steps")
+
+
 class Trained(Result):
     """Base of results of training, whose verdict is that of the gate on their effects."""
 
     @property
     def effects(self) -> dict[str, Effect]:
         """Return the effects that the claim is about, by the name of their setting."""
+        raise NotImplementedError
+
+    @property
+    def models(self) -> str:
+        """Return the seeds, rates and steps of the models, as text."""
         raise NotImplementedError
 
     @property

@@ -247,9 +247,8 @@ class LayerCheck(Check):
         trial.expected["output"], trial.our_cache = trial.ours.forward(
             *trial.case.inputs, **copied(trial.case.options))
         trial.expected |= trial.right_gradients()
-        results = {}
-        results["output"], cache = trial.forward()
-        results |= trial.backward(cache)
+        y, cache = trial.forward()
+        results = dict(output=y) | trial.backward(cache)
         if wrong := [name for name, x in results.items() if not same(x, trial.expected[name])]:
             raise Stop("stale", say(
                 "After a step of the optimizer {tensor} is wrong: it is computed with values that"

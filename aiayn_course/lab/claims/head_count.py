@@ -1,6 +1,7 @@
 """Claim 11: one head, very many heads and a small d_k are worse (Table 3, rows A and B)."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -9,7 +10,7 @@ from aiayn_np.training.tasks import TASKS
 
 from ..effects import draw_effects
 from ..experiment import Experiment
-from ..gate import LONGER, Trained, effect
+from ..gate import LONGER, Trained, effect, models_of
 from ..learning import at_scale, each, held_out_ends, small_model
 
 # Table 3 of the paper, development set: heads or d_k -> (perplexity per word piece, BLEU)
@@ -33,8 +34,9 @@ class Widths(Trained):
     rate_scale: np.ndarray
     steps: int
     loss: np.ndarray
+    symbol: ClassVar[str]  # of x
     size = (WIDEST, 5.0)
-    layout = {"gridspec_kw": {"width_ratios": [2, 1]}}  # noqa: RUF012
+    layout: ClassVar = {"gridspec_kw": {"width_ratios": [2, 1]}}
 
     @property
     def effects(self):
@@ -45,7 +47,11 @@ class Widths(Trained):
 
     def named(self, x):
         """Return a value of x as text."""
-        raise NotImplementedError
+        return f"{self.symbol} = {x}"
+
+    @property
+    def models(self):
+        return models_of(self.effects, self.rate_scale, self.steps, " times Eq. (3)")
 
     @property
     def best(self):
@@ -80,10 +86,7 @@ class Widths(Trained):
 class HeadCount(Widths):
     """Loss against h at constant h d_k = d_model."""
 
-    title = "One head, or very many, at constant $h · d_k$"
-
-    def named(self, x):
-        return f"h = {x}"
+    title, symbol = "One head, or very many, at constant $h · d_k$", "h"
 
     def draw(self, ours, paper):
         self.draw_both(ours, paper, "number of heads $h$", PAPER_H)
@@ -93,10 +96,7 @@ class HeadCount(Widths):
 class KeyWidth(Widths):
     """Loss against d_k at constant h and d_v."""
 
-    title = "Narrow queries and keys, at constant $h$ and $d_v$"
-
-    def named(self, x):
-        return f"d_k = {x}"
+    title, symbol = "Narrow queries and keys, at constant $h$ and $d_v$", "d_k"
 
     def draw(self, ours, paper):
         self.draw_both(ours, paper, "width $d_k$", PAPER_D_K)
@@ -144,8 +144,7 @@ def key_width(d_k=(1, 4, 8), **training):
     return KeyWidth(x=np.array(d_k), base=d_k[-1], **losses)
 
 
-SETTINGS = ("one layer, d_model = 32; 5 seeds; 5 rates, 0.1 to 1.6 times Eq. (3), the best one for"
-            " each model; 300 and 900 steps")
+SIZE = "one layer, d_model = 32"
 DROPPED = "one rate and 200 steps alone, long before the models are done: "
 
 HEAD_COUNT = Experiment(
@@ -155,7 +154,7 @@ HEAD_COUNT = Experiment(
     alt="Left, for three toy tasks and each seed how much more loss a model has with one head, or"
     " with 32, than with 8. Right, the paper's BLEU against the number of heads: 24.9 with one,"
     " 25.8 with 8 and 16, 25.4 with 32.",
-    settings=f"{SETTINGS}; 32 heads have d_k = 1 here, and 16 in the paper",
+    settings=f"{SIZE}; 32 heads have d_k = 1 here, and 16 in the paper",
     dropped=f"{DROPPED}one head then learned faster than eight on two tasks",
     run=head_count, result=HeadCount, trains=True,
 )
@@ -166,6 +165,6 @@ KEY_WIDTH = Experiment(
     alt="Left, for three toy tasks and each seed how much more loss a model has with narrow queries"
     " and keys than with the widest. Right, the paper's BLEU against d_k: 25.1 at 16, 25.4 at 32,"
     " 25.8 at 64.",
-    settings=SETTINGS, dropped=f"{DROPPED}d_k = 1 was worse on all tasks then",
+    settings=SIZE, dropped=f"{DROPPED}d_k = 1 was worse on all tasks then",
     run=key_width, result=KeyWidth, trains=True,
 )

@@ -12,7 +12,7 @@ from aiayn_np.variants.scoring import dot_attention
 
 from ..effects import draw_effects
 from ..experiment import Experiment
-from ..gate import LONGER, Trained, effect
+from ..gate import LONGER, Trained, effect, models_of
 from ..learning import STEPS_PER_POINT, at_scale, each, ends, losses, small_model, smooth
 
 SCALED, UNSCALED, SMALL_START = range(3)
@@ -39,7 +39,7 @@ class ScaleTraining(Trained):
     @property
     def final(self):
         """Return the losses after 1 x and 3 x the steps: (3, len(d_k), rates, seeds, 2)."""
-        return ends(np.repeat(self.curves, STEPS_PER_POINT, axis=-1))
+        return ends(self.curves)
 
     @property
     def best(self):
@@ -66,14 +66,21 @@ class ScaleTraining(Trained):
                 for name, value in found.items()}
 
     @property
+    def models(self):
+        return models_of(self.effects, self.rate_scale, ends(self.steps)[0], " times Eq. (3)")
+
+    @property
     def finding(self):
         early, late = np.median(self.final[:, -1], axis=2).min(axis=1).T
-        first, last = self.steps[[len(self.steps) // LONGER - 1, -1]]
+        first, last = ends(self.steps)
+        start = self.score_variance[:, -1]
         return (
             f"Copying at d_k = {self.d_k[-1]}, each at its best rate: after {first} steps the loss"
             f" is {early[SCALED]:.2f} nats a token with the scale, {early[UNSCALED]:.2f} without it"
             f" and {early[SMALL_START]:.2f} without it if W^Q starts √d_k times smaller; after"
-            f" {last} steps {late[SCALED]:.2f}, {late[UNSCALED]:.2f} and {late[SMALL_START]:.2f}."
+            f" {last} steps {late[SCALED]:.2f}, {late[UNSCALED]:.2f} and {late[SMALL_START]:.2f};"
+            f" in the first layer a query's scores start with a variance of {start[SCALED]:.2f},"
+            f" {start[UNSCALED]:.0f} and {start[SMALL_START]:.2f}."
         )
 
     @property
@@ -155,8 +162,6 @@ SCALE_TRAINING = Experiment(
     alt="Left, training curves at the widest d_k of three kinds of model. Right, for each width and"
     " seed how much more loss a model has than one with the scale, after the shorter and the longer"
     " training: without the scale, and without it but with a smaller start of the query matrix.",
-    settings="5 seeds; 5 rates, 0.05 to 0.8 times Eq. (3), the best one for each model; 150 and"
-    " 450 steps",
     dropped="3 rates and 3 seeds, 150 steps alone: the best rate with the scale was the highest"
     " one",
     run=scale_training, result=ScaleTraining, trains=True,

@@ -10,7 +10,7 @@ from aiayn_np.variants.pre_norm import PreNormDecoderLayer, PreNormEncoderLayer
 
 from ..effects import draw_effects
 from ..experiment import Experiment
-from ..gate import LONGER, Trained, effect
+from ..gate import LONGER, Trained, effect, models_of
 from ..learning import STEPS_PER_POINT, each, ends, losses, small_model, smooth
 
 POST, POST_FLAT, PRE, PRE_FLAT = range(4)
@@ -39,7 +39,7 @@ class WarmUp(Trained):
     @property
     def final(self):
         """Return the losses after 1 x and 3 x the steps: (4, len(peak), seeds, 2)."""
-        return ends(np.repeat(self.curves, STEPS_PER_POINT, axis=-1))
+        return ends(self.curves)
 
     @property
     def best(self):
@@ -60,6 +60,11 @@ class WarmUp(Trained):
     @property
     def controls(self):
         return {f"pre-norm, {name}": e for name, e in self.against(PRE, PRE_FLAT).items()}
+
+    @property
+    def models(self):
+        steps = STEPS_PER_POINT * self.curves.shape[-1] // LONGER
+        return models_of(self.effects, self.peak, steps, " at the peak")
 
     @property
     def finding(self):
@@ -140,8 +145,6 @@ WARM_UP = Experiment(
     alt="Left, the last loss of four models against the peak rate, and the line of a guess that"
     " does not read the source. Right, for each seed how much more loss a model has without"
     " warm-up, at one high rate and at the best rates, post-norm and pre-norm.",
-    settings="5 seeds; 5 peak rates, 0.0003 to 0.03, the best one for each model; 200 and 600"
-    " steps",
     dropped="120 steps alone: the best losses were equal then, at more than half of that of a"
     " guess",
     run=warm_up, result=WarmUp, trains=True,

@@ -7,7 +7,7 @@ import pytest
 
 from aiayn_course.lab.experiment import AGREES, DISAGREES, IN_PART, NOT_SETTLED
 from aiayn_course.lab.gate import LONGER, STUDENT, Effect, effect, verdict_of
-from aiayn_course.lab.learning import STEPS_PER_POINT, ends
+from aiayn_course.lab.learning import STEPS_PER_POINT, ends, smooth
 
 NOISE = 0.002 * np.array([-2, -1, 0, 1, 2])[:, None]                   # five seeds
 ABOVE, NONE, BELOW = (Effect(mean + NOISE + np.zeros(2), 0.01) for mean in (0.3, 0.0, -0.3))
@@ -81,4 +81,4 @@ def test_the_ends_are_the_last_steps_of_both_trainings():
     losses = np.zeros(LONGER * steps)
     losses[steps - STEPS_PER_POINT : steps] = 1
     losses[-STEPS_PER_POINT:] = 2
-    np.testing.assert_array_equal(ends(losses), [1, 2])
+    np.testing.assert_array_equal(ends(smooth(losses, STEPS_PER_POINT)), [1, 2])
