@@ -107,19 +107,6 @@ def test_what_counts_positions_is_computed_anew(rng, name):
     assert type(start_decoding(model, sources(rng))) is RecomputingDecoder
 
 
-def test_keeping_would_be_wrong_for_these(rng):
-    """So the rule is needed: relative positions are numbered from 0 in every call."""
-    model = model_of(rng, **RECOMPUTES["relative"])
-    for layer in model.decoder.layers:
-        layer.self_attention.attention.score.bias.b.value[...] = rng.normal(size=(33, 2))
-    src = sources(rng)
-    kept, whole = KVCacheDecoder(model, src), RecomputingDecoder(model, src)
-    first, second = rng.integers(3, 11, (2, 3))
-    np.testing.assert_allclose(kept.next_logits(first), whole.next_logits(first), rtol=1e-12,
-                               atol=1e-12)
-    assert np.abs(kept.next_logits(second) - whole.next_logits(second)).max() > 1e-9
-
-
 @pytest.mark.parametrize(("path", "options"), [
     ("", {}), ("tgt_embedding", {}), ("output_projection", {}), ("decoder.layers.1", {}),
     ("decoder.layers.0.cross_attention.attention", {}),

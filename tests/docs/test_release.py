@@ -17,7 +17,6 @@ else:
 CHANGELOG = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 NEWEST = re.search(r"^## \[(\S+)\] - (.*)$", CHANGELOG, re.MULTILINE)
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-EXTRAS = PROJECT["optional-dependencies"]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 
 

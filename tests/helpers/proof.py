@@ -11,7 +11,6 @@ STEP = 1e-20
 RELATIVE, ABSOLUTE = 1e-12, 1e-14  # of the value, or of |u| |v|
 SAME_VALUE = 1e-14  # Re F(x + 0j) against F(x), relative to the largest entry or to 1,
 ROUNDINGS = 4  # or this many times what F(x) changes by when x is rounded another way
-CENTRAL = 1e-6  # of the value, or of 0.01 |u| |v|: for a central difference
 PLANTED = 1e-6
 
 
@@ -76,17 +75,6 @@ class Case:
             moved, _ = self.forward(shift)
             changes.append(np.abs(np.where(np.isfinite(y), moved - y, 0)).max())
         return max(changes)
-
-    def central(self, u, v, step=1e-6):
-        """<u, J v> from (F(x + sv) - F(x - sv)) / 2s, wherever F is finite."""
-        return self.slope(u, v, -step, step)
-
-    def slope(self, u, v, a, b):
-        """<u, F(x + bv) - F(x + av)> / (b - a), wherever F is finite."""
-        up, _ = self.forward({name: b * d for name, d in v.items()})
-        down, _ = self.forward({name: a * d for name, d in v.items()})
-        finite = np.isfinite(up)
-        return np.sum(u * (np.where(finite, up, 0) - np.where(finite, down, 0))) / (b - a)
 
     def __repr__(self):
         shapes = [np.shape(x) for x in self.inputs]
@@ -192,29 +180,6 @@ def assert_same_value(case, real_part, y):
         if not error <= bound:
             bound = max(bound, ROUNDINGS * case.rounding(y))
         assert error <= bound, f"Re F(x + 0j) differs from F(x) by {error:.1e}"
-
-
-def prove_central(layer, inputs, options, rng):
-    """The same check with a central difference, which needs no complex arithmetic.
-
-    Where the kink of a ReLU lies between the two points a shorter step is tried. False if it lies
-    within that one, too, so that nothing can be said.
-    """
-    case = Case(layer, inputs, options)
-    y, cache = case.forward()
-    u = rng.standard_normal(np.shape(y))
-    gradients = case.gradients(u, cache)
-    v = case.directions(list(case.tensors), rng)
-    analytic = inner(gradients, v)
-    for step in (1e-6, 1e-7):
-        numeric = case.central(u, v, step)
-        bound = CENTRAL * max(abs(numeric), 0.01 * np.linalg.norm(u) * length(v))
-        if abs(analytic - numeric) <= bound:
-            return True
-    behind, ahead = case.slope(u, v, -step, 0), case.slope(u, v, 0, step)
-    kink = abs(ahead - behind) > 0.01 * (abs(ahead) + abs(behind))
-    assert kink, f"analytic {analytic!r}, central {numeric!r}; {case!r}"
-    return False
 
 
 def arrays_in(node):

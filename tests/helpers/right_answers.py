@@ -81,22 +81,6 @@ class LayerNorm(Module):
         inner = np.einsum("...d,...d->...", g, n)[..., None]
         return (d * g - g.sum(-1)[..., None] - n * inner) / (d * cache.s[..., None])
 '''),
-    "linear by einsum": ("Linear", '''
-class Linear(Module):
-    def __init__(self, d_in, d_out, *, bias=True, rng):
-        self.W = Parameter(rng.standard_normal((d_in, d_out)))
-        self.b = Parameter(np.zeros(d_out)) if bias else None
-
-    def forward(self, x):
-        y = np.einsum("...i,ij->...j", x, self.W.value)
-        return (y if self.b is None else y + self.b.value), x
-
-    def backward(self, g, x):
-        if self.b is not None:
-            self.b.grad += np.einsum("rj->j", g.reshape(-1, len(self.b.value)))
-        self.W.grad += np.einsum("ri,rj->ij", *(a.reshape(-1, a.shape[-1]) for a in (x, g)))
-        return np.einsum("...j,ij->...i", g, self.W.value)
-'''),
     "linear by tensordot": ("Linear", '''
 class Linear(Module):
     def __init__(self, d_in, d_out, *, bias=True, rng):
@@ -140,10 +124,6 @@ class ScaledDotProductAttention(Module):
     "causal by comparing": ("causal", '''
 def causal(T):
     return np.arange(T)[:, None] >= np.arange(T)[None, :]
-'''),
-    "causal by a loop": ("causal", '''
-def causal(T):
-    return np.array([[j <= i for j in range(T)] for i in range(T)])
 '''),
     "not_padding by newaxis": ("not_padding", '''
 def not_padding(ids, pad=0):
@@ -206,35 +186,6 @@ class ReLU(Module):
         grad[~positive] = 0
         return grad
 '''),
-    "feed-forward with its own arithmetic": ("PositionwiseFeedForward", '''
-class PositionwiseFeedForward(Module):
-    def __init__(self, d_model, d_ff, *, rng):
-        self.linear_1 = Linear(d_model, d_ff, rng=rng)
-        self.linear_2 = Linear(d_ff, d_model, rng=rng)
-
-    def forward(self, x):
-        hidden, c1 = self.linear_1.forward(x)
-        y, c2 = self.linear_2.forward(hidden * (hidden > 0))
-        return y, (c1, hidden > 0, c2)
-
-    def backward(self, g, cache):
-        c1, on, c2 = cache
-        return self.linear_1.backward(self.linear_2.backward(g, c2) * on, c1)
-'''),
-    "embedding by one-hot": ("Embedding", '''
-class Embedding(Module):
-    def __init__(self, vocab_size, d_model, *, rng):
-        self.vocab_size, self.d_model = vocab_size, d_model
-        self.E = Parameter(rng.standard_normal((vocab_size, d_model)))
-
-    def forward(self, ids):
-        hot = np.eye(self.vocab_size, dtype=self.E.value.dtype)[ids]
-        return hot @ self.E.value * self.d_model**0.5, hot
-
-    def backward(self, g, hot):
-        rows, grads = hot.reshape(-1, self.vocab_size), g.reshape(-1, self.d_model)
-        self.E.grad += np.einsum("rv,rd->vd", rows, grads) * self.d_model**0.5
-'''),
     "embedding by a loop": ("Embedding", '''
 class Embedding(Module):
     def __init__(self, vocab_size, d_model, *, rng):
@@ -248,19 +199,6 @@ class Embedding(Module):
         for i, row in zip(ids.ravel(), g.reshape(-1, self.d_model)):
             self.E.grad[i] += math.sqrt(self.d_model) * row
         return None
-'''),
-    "projection by einsum": ("OutputProjection", '''
-class OutputProjection(Module):
-    def __init__(self, E):
-        self.E = E
-
-    def forward(self, x):
-        return np.einsum("...d,vd->...v", x, self.E.value), x
-
-    def backward(self, g, x):
-        rows = [a.reshape(-1, a.shape[-1]) for a in (g, x)]
-        self.E.grad += np.einsum("rv,rd->vd", *rows)
-        return np.einsum("...v,vd->...d", g, self.E.value)
 '''),
     "sinusoids by a loop": ("SinusoidalPositionalEncoding", '''
 class SinusoidalPositionalEncoding(Module):

@@ -14,8 +14,6 @@ WRONG = [
     (2, "LayerNorm", "no cache", (
         "return self.gamma.value * n + self.beta.value, Cache(n=n, inv_std=inv_std)",
         "return self.gamma.value * n + self.beta.value, n, inv_std")),
-    (3, "Linear", "overwritten", ("self.b.grad += grad_rows.sum(axis=0)",
-                                  "self.b.grad = grad_rows[0]")),
     (5, "causal", "nothing returned", ("return np.tri(T, dtype=bool)", "np.tri(T, dtype=bool)")),
     (11, "warmup_rate", "nothing returned", ("return d_model", "d_model")),
     (13, "greedy_decode", "nothing returned", ("return tgt[:, 1:]", "tgt = tgt[:, 1:]")),
@@ -23,21 +21,12 @@ WRONG = [
                            "np.zeros(7) for p in self.parameters]\n        self.v")),
     (3, "Linear", "nothing returned", ("return grad_y @ self.W.value.T", "pass")),
     (4, "ScaledDotProductAttention", "wrong count", (", grad_scores.mT @ cache.Q, grad_V", "")),
-    (3, "Linear", "wrong count", ("return grad_y @ self.W.value.T",
-                                  "return grad_y @ self.W.value.T, self.W.grad, self.b")),
     (1, "Softmax", "wrong count", ("return weights * (grad_weights - mean_grad)",
                                    "return (weights * (grad_weights - mean_grad),)")),
     (3, "Linear", "wrong type", ("return y, Cache(x=x)", "return y.tolist(), Cache(x=x)")),
     (3, "Linear", "not summed", ("grad_rows.sum(axis=0)", "grad_y")),
-    (3, "Linear", "not summed", ("self.b.grad += grad_rows.sum(axis=0)",
-                                 "self.b.grad = self.b.grad + grad_y.sum(axis=0)")),
-    (2, "LayerNorm", "not summed", ("(grad_y * n).sum(axis=positions)",
-                                    "(grad_y * n).sum(axis=positions, keepdims=True)")),
     (2, "LayerNorm", "not summed", ("grad_y.sum(axis=positions)", "grad_y")),
     (3, "Linear", "transposed", ("+= rows.T @ grad_rows", "+= grad_rows.T @ rows")),
-    (3, "Linear", "error", ("return grad_y @ self.W.value.T", "return grad_y @ self.W.value")),
-    (1, "Softmax", "axis lost", ("total = exp_scores.sum(axis=-1, keepdims=True)",
-                                 "total = exp_scores.sum(axis=-1)")),
     (1, "Softmax", "axis lost", ("mean_grad = (grad_weights * weights).sum(axis=-1, keepdims=True)",
                                  "mean_grad = (grad_weights * weights).sum(-1)")),
     (4, "ScaledDotProductAttention", "order", (
@@ -47,9 +36,7 @@ WRONG = [
                                  "self.W.grad = self.W.grad.T + grad_rows.T @ rows")),
     (4, "ScaledDotProductAttention", "transposed", (
         "return grad_scores @ cache.K,", "return (grad_scores @ cache.K).mT,")),
-    (6, "MultiHeadAttention", "error", ("merge_heads(heads))", "heads)")),
     (3, "Linear", "sign", ("return grad_y @ self.W.value.T", "return -grad_y @ self.W.value.T")),
-    (2, "LayerNorm", "factor", ("return cache.inv_std * (g", "return 2 * cache.inv_std * (g")),
     (1, "Softmax", "wrong type", ("return weights, Cache(weights=weights)",
                                   "return weights.tolist(), weights"),
      ("weights = cache.weights", "weights = cache")),
@@ -60,18 +47,10 @@ WRONG = [
                               "return weights * (grad_weights - mean_grad) / len(weights)")),
     (8, "OutputProjection", "factor", ("return grad_logits @ self.E.value",
                                        "return grad_logits @ self.E.value / len(rows)")),
-    (2, "LayerNorm", "overwritten", ("self.gamma.grad +=", "self.gamma.grad =")),
     (3, "Linear", "overwritten", ("self.W.grad +=", "self.W.grad =")),
     (8, "OutputProjection", "overwritten", ("self.E.grad +=", "self.E.grad =")),
-    (8, "Embedding", "overwritten", ("np.add.at(self.E.grad,",
-                                     "self.E.grad[...] = 0; np.add.at(self.E.grad,")),
-    (2, "LayerNorm", "changed in place", ("centred = x - x.mean(axis=-1, keepdims=True)",
-                                          "x -= x.mean(axis=-1, keepdims=True); centred = x")),
     (7, "ReLU", "changed in place", ("np.maximum(x, 0), Cache(x=x)",
                                      "np.maximum(x, 0, out=x), Cache(x=x)")),
-    (5, "Mask", "changed in place", ("return np.where(allowed, scores, -math.inf), Cache(",
-                                     "scores[~np.broadcast_to(allowed, scores.shape)] = -np.inf"
-                                     "; return scores, Cache(")),
     (2, "LayerNorm", "changed in place", ("g = grad_y * self.gamma.value",
                                           "grad_y *= self.gamma.value; g = grad_y")),
     (5, "Mask", "changed in place", ("np.where(cache.allowed, grad_y, 0.0)",
@@ -97,74 +76,33 @@ WRONG = [
                                                " np.sqrt(Q.shape[-1])")),
     (9, "SinusoidalPositionalEncoding", "dtype", (".astype(x.dtype)", "")),
     (3, "Linear", "error", ("y = x @ self.W.value", "y = self.W.value @ x")),
-    (1, "Softmax", "unknown name", ("mean_grad = (grad_weights", "mean_grad = (grad_w")),
     (6, "MultiHeadAttention", "not kept", ("cache.linear_O), self.h)", "cache.linear_0), self.h)")),
     (3, "Linear", "parameters", ("self.W = Parameter(rng", "self.w = Parameter(rng"),
      ("y = x @ self.W.value", "y = x @ self.w.value")),
-    (3, "Linear", "parameters", ("limit, (d_in, d_out)))", "limit, (d_out, d_in)))")),
     (3, "Linear", "not a layer", ("class Linear(Module)", "class Linear")),
-    (8, "OutputProjection", "zero", ("return grad_logits @ self.E.value",
-                                     "return np.zeros_like(grad_logits @ self.E.value)")),
     (3, "Linear", "some entries", ("return y, Cache(x=x)", "y[0] = 0; return y, Cache(x=x)")),
     # Softmax
-    (1, "Softmax", "sum forgotten", ("(grad_weights - mean_grad)", "grad_weights")),
-    (1, "Softmax", "sum forgotten", ("weights * (grad_weights - mean_grad)",
-                                     "weights * (1 - weights) * grad_weights")),
-    (1, "Softmax", "factor left out", ("(grad_weights * weights).sum(",
-                                                 "grad_weights.sum(")),
     (1, "Softmax", "mean instead of sum", ("(grad_weights * weights).sum(",
                                            "(grad_weights * weights).mean(")),
-    (1, "Softmax", "factor left out", ("return weights * (", "return (")),
-    (1, "Softmax", "no maximum subtracted", ("np.exp(scores - highest)", "np.exp(scores)")),
     (1, "Softmax", "number in the denominator", ("(total + (total == 0))", "(total + 1e-8)")),
-    (1, "Softmax", "nan", ("scores.max(axis=-1", "scores.mean(axis=-1")),
     (1, "Softmax", "rows of -inf", ("highest = np.where(highest == -math.inf, 0.0, highest)\n",
                                     "\n")),
-    (1, "Softmax", "wrong axis", ("exp_scores.sum(axis=-1,", "exp_scores.sum(axis=0,"),
-     ("scores.max(axis=-1,", "scores.max(axis=0,")),
-    (1, "Softmax", "wrong axis", ("exp_scores.sum(axis=-1, keepdims=True)", "exp_scores.sum()")),
     (1, "Softmax", "wrong axis", ("exp_scores.sum(axis=-1, keepdims=True)", "exp_scores.sum(0)")),
-    (1, "Softmax", "sign", ("(grad_weights - mean_grad)", "(grad_weights + mean_grad)")),
     # Layer norm
-    (2, "LayerNorm", "unbiased variance", ("(centred * centred).mean(axis=-1, keepdims=True)",
-                                           "x.var(axis=-1, ddof=1, keepdims=True)")),
     (2, "LayerNorm", "eps outside the root", ("1 / np.sqrt(variance + self.eps)",
                                               "1 / (np.sqrt(variance) + self.eps)")),
     (2, "LayerNorm", "term left out", ("np.sqrt(variance + self.eps)", "np.sqrt(variance)")),
     (2, "LayerNorm", "eps is fixed", ("np.sqrt(variance + self.eps)", "np.sqrt(variance + 1e-5)")),
-    (2, "LayerNorm", "sqrt left out",
-     ("1 / np.sqrt(variance + self.eps)", "1 / (variance + self.eps)")),
     (2, "LayerNorm", "gamma and beta missing", ("self.gamma.value * n + self.beta.value", "n")),
-    (2, "LayerNorm", "wrong axis", ("x - x.mean(axis=-1, keepdims=True)", "x - x.mean(axis=0)"),
-     ("(centred * centred).mean(axis=-1, keepdims=True)", "x.var(axis=0)")),
-    (2, "LayerNorm", "mean terms missing", ("(g - mean_g - n * mean_gn)", "g")),
-    (2, "LayerNorm", "mean terms missing", ("(g - mean_g - n * mean_gn)", "(g - mean_g)")),
-    (2, "LayerNorm", "wrong", (
-        "g.mean(axis=-1, keepdims=True), (g * n).mean(", "g.sum(axis=-1, keepdims=True), (g * n)"
-        ".sum(")),
-    (2, "LayerNorm", "wrong axis", ("g.mean(axis=-1, keepdims=True)",
-                                                  "g.mean(axis=0, keepdims=True)")),
-    (2, "LayerNorm", "factor left out", ("g = grad_y * self.gamma.value", "g = grad_y")),
     (2, "LayerNorm", "gamma outside the means", ("g = grad_y * self.gamma.value", "g = grad_y"),
      ("return cache.inv_std * (", "return self.gamma.value * cache.inv_std * (")),
     (2, "LayerNorm", "factor left out", ("(grad_y * n).sum(axis=pos", "grad_y.sum(axis=pos")),
     # Linear
     (3, "Linear", "bias missing", ("y = y + self.b.value", "pass")),
-    (3, "Linear", "factor", ("self.W.grad += rows.T @ grad_rows",
-                                         "self.W.grad += rows.T @ grad_rows / len(rows)")),
-    (3, "Linear", "factor", (
-        "self.W.grad += rows.T @ grad_rows", "self.W.grad += rows.T @ grad_rows / len(grad_y)"),
-     ("grad_rows.sum(axis=0)", "grad_rows.sum(axis=0) / len(grad_y)")),
     (3, "Linear", "replaced by ones", ("grad_y.reshape(-1, self.d_out)\n",
                                        "np.ones(grad_y.shape).reshape(-1, self.d_out)\n"),
      ("return grad_y @", "return np.ones(grad_y.shape) @")),
     # Attention
-    (4, "ScaledDotProductAttention", "factor left out", ("Q @ K.mT / math.sqrt(Q.shape[-1])",
-                                                       "Q @ K.mT")),
-    (4, "ScaledDotProductAttention", "multiplied", (
-        "Q @ K.mT / math.sqrt(Q.shape[-1])", "Q @ K.mT * math.sqrt(Q.shape[-1])")),
-    (4, "ScaledDotProductAttention", "sqrt left out", ("Q @ K.mT / math.sqrt(Q.shape[-1])",
-                                                            "Q @ K.mT / Q.shape[-1]")),
     (4, "ScaledDotProductAttention", "scale by the length", (
         "Q @ K.mT / math.sqrt(Q.shape[-1])", "Q @ K.mT / math.sqrt(K.shape[-2])")),
     (4, "ScaledDotProductAttention", "mask ignored", ("(scores, allowed=allowed)", "(scores)")),
@@ -180,13 +118,6 @@ WRONG = [
         "return cache.weights @ V, cache",
         "cache.weights = cache.weights * (1 if allowed is None else allowed)\n"
         "        return cache.weights @ V, cache")),
-    (4, "ScaledDotProductAttention", "large number instead of -inf", (
-        "scores, cache.mask = self.mask.forward(scores, allowed=allowed)",
-        "_, cache.mask = self.mask.forward(scores, allowed=allowed)\n"
-        "        scores = scores if allowed is None else scores - 1e9 * ~allowed")),
-    (4, "ScaledDotProductAttention", "wrong axis", (
-        "self.softmax.forward(scores)", "(lambda y: (y[0].mT, y[1]))(self.softmax.forward("
-        "scores.mT))")),
     (4, "ScaledDotProductAttention", "factor left out", (
         "cache.mask) / math.sqrt(cache.Q.shape[-1])", "cache.mask)")),
     (4, "ScaledDotProductAttention", "multiplied", (
@@ -194,23 +125,13 @@ WRONG = [
     (4, "ScaledDotProductAttention", "softmax skipped", (
         "self.softmax.backward(grad_weights, cache.softmax)", "grad_weights"),
      ("self.mask.backward(grad_scores, cache.mask)", "grad_scores")),
-    (4, "ScaledDotProductAttention", "term left out", (
-        "self.softmax.backward(grad_weights, cache.softmax)", "cache.weights * grad_weights")),
     # Masks
-    (5, "causal", "off by one", ("np.tri(T, dtype=bool)", "np.tri(T, k=1, dtype=bool)")),
-    (5, "causal", "off by one", ("np.tri(T, dtype=bool)", "np.tri(T, k=-1, dtype=bool)")),
-    (5, "causal", "upside down", ("np.tri(T, dtype=bool)", "np.triu(np.ones((T, T), dtype=bool))")),
     (5, "causal", "inverted", ("np.tri(T, dtype=bool)", "np.triu(np.ones((T, T)), 1) == 1")),
-    (5, "causal", "dtype", ("np.tri(T, dtype=bool)", "np.tri(T)")),
     (5, "not_padding", "another comparison", ("(ids != pad)", "(ids == pad)")),
     (5, "not_padding", "pad is fixed", ("(ids != pad)", "(ids != 0)")),
-    (5, "not_padding", "axes not inserted", ("(ids != pad)[:, None, None, :]", "ids != pad")),
-    (5, "not_padding", "shape", ("[:, None, None, :]", "[:, None, :]")),
     (5, "Mask", "large number instead of -inf", ("-math.inf)", "-1e9)")),
     (5, "Mask", "sign", ("-math.inf)", "math.inf)")),
     (5, "Mask", "mask with 0", ("-math.inf)", "0.0)")),
-    (5, "Mask", "inf", ("np.where(allowed, scores, -math.inf)",
-                             "np.where(allowed, -math.inf, scores)")),
     (5, "Mask", "nan instead of -inf", ("np.where(allowed, scores, -math.inf)",
                                         "scores + ~allowed * -math.inf")),
     (5, "Mask", "mask forgotten in backward", ("if cache.allowed is None else np.where("
@@ -221,16 +142,8 @@ WRONG = [
         "x.reshape(*x.shape[:-2], h, x.shape[-2], x.shape[-1] // h)"), (
         "x = x.swapaxes(-2, -3)\n    return x.reshape(*x.shape[:-2], x.shape[-2] * x.shape[-1])",
         "return x.reshape(*x.shape[:-3], x.shape[-2], x.shape[-3] * x.shape[-1])")),
-    (6, "MultiHeadAttention", "reshape for a transpose", (
-        "x.reshape(*x.shape[:-1], h, x.shape[-1] // h).swapaxes(-2, -3)",
-        "x.reshape(*x.shape[:-2], h, x.shape[-2], x.shape[-1] // h)")),
-    (6, "MultiHeadAttention", "reshape for a transpose", (
-        "x = x.swapaxes(-2, -3)\n    return x.reshape(*x.shape[:-2], x.shape[-2] * x.shape[-1])",
-        "return x.reshape(*x.shape[:-3], x.shape[-2], x.shape[-3] * x.shape[-1])")),
     (6, "MultiHeadAttention", "linear_O left out", ("return y, c\n", "return merge_heads(heads), c"
                                                    "\n")),
-    (6, "MultiHeadAttention", "allowed not passed on",
-     ("(Q, K, V, allowed=allowed, rng=rng)", "(Q, K, V)")),
     (6, "MultiHeadAttention", "another part", ("self.linear_V.forward(x_V)",
                                                          "self.linear_K.forward(x_V)")),
     (6, "MultiHeadAttention", "another array", ("self.linear_V.forward(x_V)",
@@ -239,8 +152,6 @@ WRONG = [
                                                     "        y, c.linear_O")),
     (6, "MultiHeadAttention", "keys and values exchanged", (
         "return grad_x_Q, grad_x_K, grad_x_V", "return grad_x_Q, grad_x_V, grad_x_K")),
-    (6, "MultiHeadAttention", "wrong count", (
-        "return grad_x_Q, grad_x_K, grad_x_V", "return (grad_x_Q + grad_x_K + grad_x_V,) * 3")),
     # Feed-forward
     (7, "ReLU", "always open", ("(cache.x > 0)", "(np.maximum(cache.x, 0) >= 0)")),
     (7, "ReLU", "another comparison", ("(cache.x > 0)", "(cache.x >= 0)")),
@@ -253,15 +164,11 @@ WRONG = [
     (7, "PositionwiseFeedForward", "residual added", ("return y, c\n", "return x + y, c\n")),
     # Embedding and projection
     (8, "Embedding", "factor left out", (
-        "self.E.value[ids] * math.sqrt(self.d_model)", "self.E.value[ids]")),
-    (8, "Embedding", "factor left out", (
         "grad_y * math.sqrt(self.d_model))", "grad_y)")),
     (8, "Embedding", "repeated ids", (
         "np.add.at(self.E.grad, cache.ids, grad_y * math.sqrt(self.d_model))",
         "self.E.grad[cache.ids] += grad_y * math.sqrt(self.d_model)")),
     (8, "OutputProjection", "zero", ("self.E.grad +=", "_ =")),
-    (8, "OutputProjection", "factor", (
-        "x @ self.E.value.T,", "x @ self.E.value.T * math.sqrt(x.shape[-1]),")),
     # Sinusoids
     (9, "SinusoidalPositionalEncoding", "sine and cosine swapped", (
         "= np.sin(angle)", "= np.cos(angle)"), ("= np.cos(angle)[:", "= np.sin(angle)[:")),
@@ -270,8 +177,6 @@ WRONG = [
     (9, "SinusoidalPositionalEncoding", "wrong base", ("10000 **", "1000 **")),
     (9, "SinusoidalPositionalEncoding", "start ignored", ("np.arange(start, start + T)",
                                                           "np.arange(T)")),
-    (9, "SinusoidalPositionalEncoding", "shapes", (  # an odd d_model
-        "np.cos(angle)[:, : self.d_model // 2]", "np.cos(angle)")),
     (9, "SinusoidalPositionalEncoding", "sines and cosines in halves", (
         "PE[:, 0::2] =", "PE[:, : (self.d_model + 1) // 2] ="),
      ("PE[:, 1::2] =", "PE[:, (self.d_model + 1) // 2 :] =")),
@@ -287,30 +192,12 @@ WRONG = [
     (10, "LabelSmoothedCrossEntropy", "smoothing missing", (
         "loss = -np.where(real, q * log_p, 0)",
         "loss = -np.where(real, np.eye(q.shape[-1])[targets] * log_p, 0)")),
-    (10, "LabelSmoothedCrossEntropy", "mean over pads", (
-        "loss = -np.where(real, q * log_p, 0).sum() / count",
-        "loss = -(q * log_p).sum(axis=-1).mean()")),
-    (10, "LabelSmoothedCrossEntropy", "mean over pads", ("count = int(real.sum())",
-                                                         "count = real.size")),
     (10, "LabelSmoothedCrossEntropy", "factor left out", (".sum() / count", ".sum()")),
     (10, "LabelSmoothedCrossEntropy", "log(p + eps)", ("loss = -", "log_p = np.log(np.exp(log_p) +"
                                                        " 1e-9); loss = -")),
-    (10, "LabelSmoothedCrossEntropy", "inf", ("shifted = logits - logits.max(axis=-1,"
-                                                   " keepdims=True)", "shifted = logits")),
-    (10, "LabelSmoothedCrossEntropy", "sign", ("loss = -", "loss = ")),
-    (10, "LabelSmoothedCrossEntropy", "factor left out", ("(grad_loss / cache.count)",
-                                                                    "grad_loss")),
-    (10, "LabelSmoothedCrossEntropy", "factor left out", ("(grad_loss / cache.count)",
-                                                              "(1 / cache.count)")),
-    (10, "LabelSmoothedCrossEntropy", "factor left out", (
-        "np.where(cache.real, p_minus_q, 0)", "p_minus_q")),
     (10, "LabelSmoothedCrossEntropy", "divided by all positions", (
         "(grad_loss / cache.count)", "(grad_loss / cache.real.size)")),
     # Adam and warm-up
-    (11, "Adam", "bias correction missing", (
-        "m / (1 - self.beta_1**self.t), v / (1 - self.beta_2**self.t)", "m, v")),
-    (11, "Adam", "eps inside the root", ("(np.sqrt(v_hat) + self.eps)",
-                                         "np.sqrt(v_hat + self.eps)")),
     (11, "Adam", "sign", ("p.value -=", "p.value +=")),
     (11, "Adam", "another part", ("v += (1 - self.beta_2)", "v += (1 - self.beta_1)")),
     (11, "Adam", "wrong t", ("self.t += 1\n        for", "for"), (
@@ -325,7 +212,6 @@ WRONG = [
                                   "self.eps = beta_1, beta_2, 1e-8")),
     (11, "Adam", "v of the wrong thing", ("(p.grad**2 - v)", "(m**2 - v)")),
     (11, "warmup_rate", "off by one", ("return d_model", "step = step + 1; return d_model")),
-    (11, "warmup_rate", "max instead of min", ("* min(", "* max(")),
     (11, "warmup_rate", "another number", ("warmup_steps**-1.5)\n    ###",
                                                      "warmup_steps**-0.5)\n    ###")),
     (11, "warmup_rate", "factor left out", ("return d_model**-0.5 * min", "return min")),
@@ -340,12 +226,6 @@ WRONG = [
         "n = self.add_norm_1.layer_norm(x)\n"
         "        x = x + self.self_attention(n, n, n, allowed=allowed)\n"
         "        y = x + self.feed_forward(self.add_norm_2.layer_norm(x))\n")),
-    (12, "EncoderLayer", "allowed not passed on", ("allowed=allowed, rng=rng", "rng=rng")),
-    (12, "EncoderLayer", "rng not passed on", (
-        "x, c.add_norm_1 = self.add_norm_1.forward(x, attended, rng=rng)",
-        "x, c.add_norm_1 = self.add_norm_1.forward(x, attended)"), (
-        "y, c.add_norm_2 = self.add_norm_2.forward(x, fed, rng=rng)",
-        "y, c.add_norm_2 = self.add_norm_2.forward(x, fed)")),
     (12, "EncoderLayer", "dropout on x", (
         "self.add_norm_1.forward(x, attended, rng=rng)", "self.add_norm_1.forward(attended, x,"
         " rng=rng)"), ("self.add_norm_2.forward(x, fed,", "self.add_norm_2.forward(fed, x,")),
@@ -354,30 +234,17 @@ WRONG = [
     (12, "EncoderLayer", "terms left out", (
         "return grad_x + sum(self.self_attention.backward(grad_attended, cache.self_attention))",
         "return grad_x + self.self_attention.backward(grad_attended, cache.self_attention)[0]")),
-    (12, "EncoderLayer", "term left out", (
-        "grad_x = grad_x + self.feed_forward.backward", "grad_x = self.feed_forward.backward")),
-    (12, "EncoderLayer", "term left out", ("return grad_x + sum(", "return sum(")),
     (12, "EncoderLayer", "another part", (
         "y, c.add_norm_2 = self.add_norm_2.forward", "y, c.add_norm_2 = self.add_norm_1.forward")),
     # Greedy decoding
-    (13, "greedy_decode", "condition left out", ("if ended.all():\n            break\n", "\n"), (
-        "np.where(ended, model.pad, logits[:, -1].argmax(axis=-1))",
-        "logits[:, -1].argmax(axis=-1)")),
     (13, "greedy_decode", "tokens after eos", (
         "np.where(ended, model.pad, logits[:, -1].argmax(axis=-1))",
         "logits[:, -1].argmax(axis=-1)")),
     (13, "greedy_decode", "pad is fixed", ("np.where(ended, model.pad", "np.where(ended, 0")),
     (13, "greedy_decode", "any instead of all", ("ended.all()", "ended.any()")),
-    (13, "greedy_decode", "bos returned", ("return tgt[:, 1:]", "return tgt")),
     (13, "greedy_decode", "memory_allowed not passed on", ("memory_allowed=memory_allowed",
                                              "memory_allowed=None")),
-    (13, "greedy_decode", "another index", ("logits[:, -1]", "logits[:, 0]")),
-    (13, "greedy_decode", "max_len ignored", ("if max_len is None else max_len", "")),
     (13, "greedy_decode", "max_len ignored", ("for _ in range(max_len)", "while True")),
-    (13, "greedy_decode", "filled up to max_len", (
-        "return tgt[:, 1:]", "tgt = np.pad(tgt, ((0, 0), (0, max_len + 1 - tgt.shape[1])),"
-        " constant_values=model.pad); return tgt[:, 1:]")),
-    (13, "greedy_decode", "off by one", ("range(max_len)", "range(max_len + 1)")),
     (13, "greedy_decode", "longer than the model", ("min(src.shape[1] + 50, model.max_len)",
                                                     "src.shape[1] + 50")),
 ]
@@ -395,29 +262,17 @@ WRONG_OTHERWISE = [
     ("softmax, row by row", "sum forgotten", ("- np.outer(y[at], y[at])", "")),
     ("softmax, row by row", "term left out", ("np.diag(y[at]) - np", "-np")),
     ("softmax, row by row", "sign", ("np.diag(y[at]) - np", "np.diag(y[at]) + np")),
-    (PIECES, "sign", ("* -0.5 *", "* 0.5 *")),
-    (PIECES, "mean terms missing", (" + dmu / d", "")),
     (PIECES, "sum instead of mean", (" + dmu / d", " + dmu")),
     (PIECES, "mean terms missing", (" + dvar * 2 * (x - mu) / d", "")),
     (PIECES, "factor", ("dvar * 2 *", "dvar *")),
-    (PIECES, "x - mean instead of n", ("** -1.5", "** -0.5")),
     ("layer norm by einsum", "unbiased variance", ("np.mean(c**2, axis=-1)", "c.var(-1, ddof=1)")),
-    ("linear by einsum", "overwritten", ("self.W.grad += np", "self.W.grad = np")),
     ("linear by tensordot", "mean instead of sum", ("g.sum(tuple(axes))", "g.mean(tuple(axes))")),
     (ONE_PIECE, "large number instead of -inf", ("s, -np.inf)", "s, -1e9)")),
-    (ONE_PIECE, "another array", ('->...kv", w, g', '->...kv", dw, g')),
     (ONE_PIECE, "wrong axis", ("s.max(-1, keepdims", "s.max(-2, keepdims"), ("e.sum(-1, keepdims",
                                                                           "e.sum(-2, keepdims")),
     (ONE_PIECE, "term left out", ("(dw - (dw * w).sum(-1)[..., None])", "dw")),
     ("causal by comparing", "off by one", (">=", ">")),
     ("causal by comparing", "upside down", (">=", "<=")),
-    ("mask by a copy", "mask with 0", ("y[~np.broadcast_to(allowed, y.shape)] = -np.inf",
-                                       "y = y * allowed")),
-    ("heads one by one", "keys and values exchanged", (
-        "return (self.linear_Q.backward(Q, cQ), self.linear_K.backward(K, cK),\n"
-        "                self.linear_V.backward(V, cV))",
-        "x, y, z = (self.linear_Q.backward(Q, cQ), self.linear_K.backward(K, cK),\n"
-        "                self.linear_V.backward(V, cV)); return x, z, y")),
     ("relu by its output", "leaky", ("x < 0, 0, x", "x < 0, 0.01 * x, x")),
     ("embedding by a loop", "overwritten", ("self.E.grad[i] +=", "self.E.grad[i] =")),
     (BY_LOOP, "wrong exponent", ("(2 * (k // 2) /", "(k /")),
@@ -429,16 +284,10 @@ WRONG_OTHERWISE = [
      ("if targets[at] == self.pad:", "if False:")),
     (TOKENS, "smoothing on the others only", ("q[targets[at]] += 1", "q[targets[at]] = 1")),
     (TOKENS, "term left out", ("np.exp(log_p) - q", "np.exp(log_p)")),
-    (TOKENS, "sign", ("np.exp(log_p) - q", "q - np.exp(log_p)")),
     (TOKENS, "factor", ("math.log(np.exp(z).sum())", "math.log(np.exp(z).sum())\n"
                         "            log_p = log_p / math.log(2)")),
-    (KINGMA, "bias correction missing", ("{}, 1.0, 1.0", "{}, 0.0, 0.0")),
     (KINGMA, "eps before the correction", ("self.eps * root", "self.eps")),
     (KINGMA, "not in place", ("p.value -= rate", "p.value = p.value - rate")),
-    (KINGMA, "gradient cleared", ("m, v = self.state.get", "p.grad, g = 0 * p.grad, p.grad\n"
-                                  "            m, v = self.state.get"),
-     ("(1 - self.b1) * p.grad", "(1 - self.b1) * g"), ("np.square(p.grad)", "np.square(g)")),
-    (WRITTEN_OUT, "residual missing", ("layer_norm.forward(x + a)", "layer_norm.forward(a)")),
     (WRITTEN_OUT, "another array", ("feed_forward.forward(n)",
                                                 "feed_forward.forward(x)")),
     (WRITTEN_OUT, "term left out", ('(attended, c["a"]):', '(attended, c["a"])[:2]:')),

@@ -72,12 +72,3 @@ def test_what_is_neither_attention_nor_factory_is_refused(rng, attention):
     message = "attention must be a layer, or a factory attention(h, d_k, d_v, rng) that returns one"
     with pytest.raises(TypeError, match=re.escape(message)):
         MultiHeadAttention(8, 2, attention=attention, rng=rng)
-
-
-@pytest.mark.parametrize("position", [0, 1, 2])
-def test_the_input_of_another_dtype_is_named(rng, position):
-    arrays = inputs(rng)
-    arrays[position] = arrays[position].astype(np.float32)
-    name = ["x_Q", "x_K", "x_V"][position]
-    with pytest.raises(TypeError, match=f"{name} and the parameters must have one dtype"):
-        make(rng).forward(*arrays)

@@ -74,28 +74,6 @@ def test_a_stack_keeps_the_layers_of_a_generator_and_of_a_list_that_changes(cls,
     assert len(from_list.layers) == len(from_generator.layers) == 1
 
 
-def test_two_residuals_carry_x_when_the_sub_layers_give_zero(rng):
-    (x,), layer = inputs(EncoderLayer, rng), make_layer(EncoderLayer, rng)
-    for linear in (layer.self_attention.linear_O, layer.feed_forward.linear_2):
-        linear.W.value = np.zeros(linear.W.value.shape)
-    layer.feed_forward.linear_2.b.value = np.zeros(D_MODEL)
-    want = layer.add_norm_2.layer_norm(layer.add_norm_1.layer_norm(x))
-    np.testing.assert_array_equal(layer(x), want)
-
-
-def test_attention_is_a_layer_or_a_factory(rng):
-    own = ScaledDotProductAttention(0.2)
-    assert make_layer(EncoderLayer, rng, attention=own).self_attention.attention is own
-    seen = []
-
-    def factory(*arguments):
-        seen.append(arguments)
-        return own
-
-    assert make_layer(EncoderLayer, rng, attention=factory).self_attention.attention is own
-    assert seen == [(H, 4, 5, rng)]
-
-
 def test_any_module_can_stand_in_the_stack(rng):
     class Twice(Module):
         def forward(self, x, *, allowed=None, rng=None):

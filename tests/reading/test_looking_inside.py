@@ -30,17 +30,6 @@ def test_the_lens_says_what_a_model_with_fewer_layers_says(norm, rng):
         assert_allclose([*logit_lens(half, cache).values()][-1], logits, rtol=0, atol=1e-12)
 
 
-def test_the_statistics_of_the_last_state_say_something_else(rng):
-    """The mistake of TransformerLens (#1076): every state divided by the last one's deviation."""
-    model = translator(rng, "pre")
-    _, cache = model.forward(SRC, TGT)
-    said = logit_lens(model, cache)["decoder.layers.1.norm_1"]
-    norm, c = model.decoder.norm, cache.decoder.layers[1].norm_1
-    state = c.normalised / c.inv_std * cache.decoder.norm.inv_std
-    wrong = model.output_projection(norm.gamma.value * state + norm.beta.value)
-    assert np.median(abs(wrong - said)) > 0.1 * np.median(abs(said))
-
-
 def test_patching_what_everything_passes_gives_the_other_logits(rng):
     model = translator(rng)
     clean, other = (SRC, TGT), (SRC[::-1], TGT[::-1])

@@ -6,7 +6,7 @@ import numpy as np
 from attention_inputs import both_ways, random_QKV
 from numpy.testing import assert_allclose
 
-from aiayn_np import EncoderLayer, ScaledDotProductAttention, attention_maps, causal
+from aiayn_np import attention_maps
 from aiayn_np.variants.local import LocalAttention
 
 B, H, T, D_K, D_V = 2, 3, 7, 4, 5
@@ -34,17 +34,6 @@ def test_dropout_drops_in_the_band(rng):
     assert kept.shape == cache.band.shape
     assert_allclose(cache.kept, 2 * cache.band * kept)
     assert_allclose(cache.band.sum(axis=-1), 1)
-
-
-def test_an_encoder_layer_with_local_attention(rng):
-    layer = EncoderLayer(8, 9, 2, attention=LocalAttention(2), rng=rng)
-    x = rng.standard_normal((B, T, 8))
-    y, cache = layer.forward(x, allowed=causal(T))
-    assert layer.self_attention.attention.radius == 2
-    assert not attention_maps(cache)
-    layer.self_attention.attention = ScaledDotProductAttention()
-    near = np.tri(T, k=2, dtype=bool) & ~np.tri(T, k=-3, dtype=bool)
-    assert_allclose(y, layer(x, allowed=causal(T) & near), rtol=0, atol=1e-12)
 
 
 def test_a_long_sequence_needs_no_square_array():

@@ -24,7 +24,7 @@ from aiayn_np.variants.scoring import (
     general_attention,
 )
 
-H, D_K, D_A = 4, 5, 7
+H, D_K = 4, 5
 FACTORIES = [dot_attention, general_attention, concat_attention, additive_attention,
              relative_attention]
 SIZES = dict(T_k=6, d_k=D_K, d_v=8)

@@ -94,15 +94,6 @@ def test_adam_that_skips_parameters_without_a_gradient_is_refused():
     assert "A gradient of 0 is a gradient" in report.message
 
 
-@pytest.mark.parametrize("name", LAYERS)
-def test_a_gradient_that_is_clipped_is_refused(name):
-    right = solution(name)
-
-    def backward(self, grad_y, cache):
-        return right.backward(self, np.clip(grad_y, -5, 5), cache)
-    assert not check(type(name, (right,), dict(backward=backward)))
-
-
 @pytest.mark.slow
 def test_the_backward_of_flash_attention_passes_on_every_seed():
     """At inputs around 1 000 its gradient of Q is rounding where the exact one is 0."""
@@ -172,7 +163,6 @@ KEY_OPEN = "allowed=None if allowed is not None and allowed[..., -1].{}() else a
 ROOTS = [(f"math.sqrt({of}Q.shape[-1])", f"math.isqrt({of}Q.shape[-1])") for of in ("", "cache.")]
 ONCE_PASSED = [  # exercise, class, what the message holds, (old, new) of each edit
     (7, "ReLU", "nothing is clipped", (MAXIMUM, "np.clip(x, 0, 10)")),
-    (7, "ReLU", "small numbers", (MAXIMUM, "np.where(x > 1e-3, x, 0)")),
     (7, "PositionwiseFeedForward", "large numbers", (
         "self.relu.forward(hidden)", "self.relu.forward(np.minimum(hidden, 50))")),
     (11, "Adam", "", (f"p.value -= {STEP}", f"p.value -= np.clip({STEP}, -0.3, 0.3)")),
@@ -193,8 +183,6 @@ ONCE_PASSED = [  # exercise, class, what the message holds, (old, new) of each e
     (4, "ScaledDotProductAttention", "`Q @ K.mT / 2` where", (ROOTS[0][0], "2")),
     (6, "MultiHeadAttention", "a mask with the last key open", (
         "allowed=allowed, rng", KEY_OPEN.format("all"))),
-    (6, "MultiHeadAttention", "self.attention(Q, K, V, rng=rng)` where", (
-        "allowed=allowed, rng", KEY_OPEN.format("any"))),
     (1, "Softmax", AS_ABS, (HIGHEST, "highest = np.abs(scores.max(axis=-1, keepdims=True))")),
     (1, "Softmax", NEGATIVE, (HIGHEST, "highest = scores.max(-1, keepdims=True).clip(0)")),
     (3, "Linear", "number of axes is 1 (one axis", (
@@ -204,10 +192,7 @@ ONCE_PASSED = [  # exercise, class, what the message holds, (old, new) of each e
     (5, "Mask", "none is allowed", (
         "if allowed is None:", "if allowed is None or not allowed.any():")),
     (1, "Softmax", LENGTH_1, ("weights = exp_scores", "weights = np.squeeze(exp_scores)")),
-    (1, "Softmax", LENGTH_1, ("return weights * (", "return np.squeeze(weights) * (")),
     (2, "LayerNorm", LENGTH_1, ("x - x.mean(", "x - np.squeeze(x).mean(")),
-    (2, "LayerNorm", LENGTH_1, ("(centred * centred).mean", "np.squeeze(centred**2).mean")),
-    (2, "LayerNorm", LENGTH_1, ("g = grad_y *", "g = np.squeeze(grad_y) *")),
     (6, "MultiHeadAttention", "a mask of two axes", (
         "allowed=allowed, rng", "allowed=None if np.ndim(allowed) == 2 else allowed, rng")),
     (7, "ReLU", LENGTH_1, ("return grad_y *", "return np.squeeze(grad_y) *")),

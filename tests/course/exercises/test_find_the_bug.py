@@ -1,11 +1,8 @@
 """Find the bug: thirteen models that look alike, of which twelve are wrong, each in its own way."""
 
 import copy
-import importlib.util
 import inspect
-import os
 import re
-import subprocess
 import sys
 from itertools import pairwise
 from pathlib import Path
@@ -29,7 +26,6 @@ from aiayn_np import (
     Adam,
     Module,
     Parameter,
-    Transformer,
     assert_causal,
     assert_heads_equal_loop,
     assert_padding_invariant,
@@ -173,14 +169,6 @@ def test_a_tool_of_the_table_finds_it_and_finds_nothing_in_the_healthy_one(n):
         assert not SHOWS[ORDER[n]](mystery.mystery(n))
 
 
-def test_heads_by_reshape_alone_leak_padding_and_not_the_future():
-    for seed in range(3):
-        model = randomise(mystery.mystery(ORDER.index(13), seed=seed).model)
-        assert_causal(model)
-        assert not passes(assert_padding_invariant, model)
-    assert "assert_causal does not" in hint(ORDER.index(13))
-
-
 @pytest.mark.slow
 def test_the_whole_model_proof_finds_what_its_hints_say():
     for n in NUMBERS:
@@ -224,20 +212,6 @@ def test_nothing_that_one_sees_of_a_part_says_that_it_is_another(n):
     assert repr(kit).replace(f"({n})", "") == "mystery: model, loss, Adam, warmup_rate"
     assert sorted(f.__qualname__ for f, _ in functions(kit)) == sorted(
         f.__qualname__ for f, _ in functions(other))
-
-
-def test_several_are_alive_at_once_and_the_package_stays_right(rng):
-    assert_causal(Transformer(9, N=1, d_model=8, d_ff=8, h=2, rng=rng))
-    leak, healthy = (mystery.mystery(ORDER.index(number)) for number in (17, HEALTHY))
-    heads = mystery.mystery(ORDER.index(13))
-    for _ in range(2):
-        assert_causal(healthy.model)
-        assert_heads_equal_loop(leak.model.encoder.layers[0].self_attention)
-        with pytest.raises(AssertionError):
-            assert_causal(leak.model)
-        with pytest.raises(AssertionError):
-            assert_heads_equal_loop(heads.model.encoder.layers[0].self_attention)
-        assert_causal(Transformer(9, N=1, d_model=8, d_ff=8, h=2, rng=rng))
 
 
 def test_making_them_changes_no_function_of_the_package():
@@ -288,13 +262,6 @@ def test_a_wrong_guess_says_how_near_it_is():
     assert "something is wrong" in guess(scale, "V").message
     assert "gradient" in guess(ORDER.index(14), "A").message
     assert {guess(healthy, k).message for k in "ABCDEF"} == {"No, it has no such fault."}
-
-
-def test_the_twelve_are_spread_over_the_package():
-    assert ORDER == [11, 17, 15, 14, 32, 13, 25, 29, 26, HEALTHY, 20, 8, 18, 3]
-    assert len(set(STATEMENTS.values())) == len(STATEMENTS) == 22
-    layers = {bug_of(n).layer.__name__ for n in NUMBERS if bug_of(n)}
-    assert len(layers) == 11                                           # of 13: two have two
 
 
 @numbers
@@ -348,35 +315,13 @@ def test_the_motivation_is_what_was_measured():
 
 
 @pytest.fixture(scope="module")
-def build():
-    for name in ("jupytext", "nbclient"):
-        pytest.importorskip(name)
-    path = ROOT / "notebooks" / "build.py"
-    spec = importlib.util.spec_from_file_location("build_notebooks", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-@pytest.fixture(scope="module")
 def notebook():
     nbformat = pytest.importorskip("nbformat")
     return nbformat.read(SOURCE.with_suffix(".ipynb"), as_version=4)
 
 
-def test_the_notebook_is_that_of_its_source(build, notebook):
-    assert build.OTHERS == [SOURCE]
-    want = build.lesson_of(SOURCE.read_text(encoding="utf-8"))
-    assert [(c.id, c.cell_type, c.source) for c in notebook.cells] == [
-        (c.id, c.cell_type, c.source) for c in want.cells]
-    assert SOURCE.with_suffix(".ipynb").stat().st_size < 1e6
-
-
-def test_it_has_run_and_holds_a_cell_for_each_model_and_no_solution(notebook):
+def test_it_holds_a_cell_for_each_model_and_no_solution(notebook):
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    assert [cell.execution_count for cell in code] == list(range(1, len(code) + 1))
-    kinds = {(o.output_type, o.get("name")) for cell in code for o in cell.outputs}
-    assert kinds == {("stream", "stdout"), ("execute_result", None)}
     assert any("image/png" in o.get("data", {}) for cell in code for o in cell.outputs)
     text = "\n\n".join(cell.source for cell in notebook.cells)
     headings = [text.index(f"### Model {n} · ") for n in NUMBERS[1:]]
@@ -393,20 +338,3 @@ def test_the_gradient_falls_to_a_fifth_as_the_text_says(notebook):
     before, after = (float(line.split()[-1]) for line in reversed(out.splitlines()[2:4]))
     assert after / before == pytest.approx(1 / 5, rel=0.05)
     assert any("The gradient falls to a fifth" in c.source for c in notebook.cells)
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")  # of the notebook machinery
-def test_the_notebook_runs(build, notebook):
-    done = build.execute(copy.deepcopy(notebook))
-    for before, after in zip(notebook.cells, done.cells):
-        if before.cell_type == "code":
-            assert [o.output_type for o in before.outputs] == [o.output_type for o in after.outputs]
-
-
-@pytest.mark.slow
-def test_it_runs_as_a_script():
-    done = subprocess.run([sys.executable, "-W", "error", SOURCE.name], cwd=SOURCE.parent,
-                          text=True, capture_output=True, env=os.environ | {"MPLBACKEND": "Agg"})
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "Right: residual branch missing in backward" in done.stdout

@@ -10,7 +10,7 @@ from right_answers import RIGHT
 from said import texts
 from solutions import answer, edited, run
 from test_exercises import IMPORTS
-from test_exercises_mistakes import STAGES, known_of, said_of
+from test_exercises_mistakes import STAGES
 from wrong_answers import WRONG, WRONG_OTHERWISE
 
 from aiayn_course.cli.main import main
@@ -120,16 +120,6 @@ def test_reports_on_all_wrong_answers_are_chinese():
         must_be_chinese(report)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("name", "stage"), STAGES)
-def test_what_is_said_of_every_known_mistake_is_chinese(name, stage):
-    for edit in known_of(SUBJECTS[name].formulas[stage]):
-        with speaking("zh"):
-            said = said_of(SUBJECTS[name], stage, edit)
-        assert re.search(HAN, said.message), said.message
-        assert english_in(said.message) == [], said.message
-
-
 def test_a_report_is_printed_where_only_ascii_can_be(monkeypatch):
     """As with LC_ALL=C: letters that cannot be written become "?", and nothing raises."""
     report = Report("softmax", "Softmax", False, "wrong", "Divide by √d_k.", [], language="en")
@@ -174,12 +164,6 @@ def test_a_grade_is_told_in_chinese_and_its_names_stay(tmp_path):
     assert linear.message == ("Linear 的参数应为：W (4, 5), b (5,)；现在为：无。"
                               "__init__ 保持模板里的样子。")
     assert masks.message.startswith("文件里没有定义 causal；第 1 行出错：`ModuleNotFoundError")
-
-
-@pytest.mark.parametrize("diagnosis", ["missing", "not readable", "syntax error", "too slow",
-                                       "memory", "exits", "not written yet", "right"])
-def test_every_diagnosis_of_a_grade_is_chinese(diagnosis):
-    assert re.search(HAN, say_name_in_chinese(diagnosis))
 
 
 def test_the_table_of_grades_is_printed_in_chinese(tmp_path, monkeypatch, capsys):

@@ -29,6 +29,7 @@ def each_of(sources):
 
 
 lessons = each_of(build.SOURCES)
+all_of_them = each_of([*build.SOURCES, *build.OTHERS])
 
 
 @functools.cache
@@ -77,7 +78,7 @@ def test_new_pictures_are_kept_only_where_a_text_or_a_number_changed():
     assert build.settled(before, copy.deepcopy(again)) == again
 
 
-@lessons
+@all_of_them
 def test_the_notebook_is_that_of_its_source(source):
     want, got = build.lesson_of(source.read_text(encoding="utf-8")), notebook(source)
     assert [(c.id, c.cell_type, c.source, {**c.metadata, "given": ()}) for c in got.cells] == [
@@ -86,7 +87,7 @@ def test_the_notebook_is_that_of_its_source(source):
     assert got.metadata == want.metadata
 
 
-@lessons
+@all_of_them
 def test_every_cell_has_run_in_order_without_an_error_or_a_word_on_stderr(source):
     cells = code_cells(source)
     assert [cell.execution_count for cell in cells] == list(range(1, len(cells) + 1))
@@ -176,7 +177,7 @@ def run_as_script(source):
 
 
 @pytest.mark.slow
-@lessons
+@all_of_them
 def test_it_runs_as_a_script(source):
     done = run_as_script(source)
     assert (done.returncode, done.stderr) == (0, "")
@@ -195,7 +196,7 @@ def test_a_script_takes_no_longer_than_its_time(source):
 
 
 @pytest.mark.slow
-@each_of([source for source in build.SOURCES if source.name[:2] not in LONG])
+@each_of([source for source in [*build.SOURCES, *build.OTHERS] if source.name[:2] not in LONG])
 @pytest.mark.filterwarnings("ignore")  # of the notebook machinery
 def test_a_runner_executes_the_notebook(source):
     done = build.execute(copy.deepcopy(notebook(source)))

@@ -129,14 +129,6 @@ def test_what_a_prediction_measures_is_made_by_the_cells_that_follow(source):
         assert names(asked.condition) & after - {"np", "math", "abs", "len"}, asked.question
 
 
-def test_the_right_choice_stands_in_every_place():
-    right = [p.right for source in build.SOURCES
-             for p in predictions.answers_of(notebook(source)).values()]
-    places = [right.count(i) / len(right) for i in range(4)]
-    assert min(places) > 0.05
-    assert max(places) < 0.5
-
-
 @pytest.mark.slow
 @LESSONS
 def test_the_right_choice_is_what_a_lesson_measures(source, tmp_path):
