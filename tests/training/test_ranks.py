@@ -116,13 +116,6 @@ def test_training_on_ranks_is_training_alone(n):
         np.testing.assert_allclose(theirs[2], values, atol=1e-9)
 
 
-def test_a_training_with_dropout_repeats_to_the_bit():
-    first = trained(2, P_drop=0.3)
-    for losses, _, values in first + trained(2, P_drop=0.3):
-        assert losses == first[0][0]
-        assert_array_equal(values, first[0][2])
-
-
 def test_shares_one_after_the_other_are_the_whole_batch():
     losses, _, values = trained(1)
     for accumulate in (2, 7, 9):

@@ -70,14 +70,6 @@ def test_a_page_of_the_paper_shows_source_numbers_and_check(site):
     assert "exercises/01_softmax.html" in text
 
 
-def test_a_name_of_the_reference_has_formulas_an_example_source_and_links(site):
-    text = (site / "api" / "layers.html").read_text(encoding="utf-8")
-    softmax = text.split('id="softmax"')[1].split('id="mask"')[0]
-    assert "_modules/aiayn_np/softmax.html" in softmax                 # the source
-    for shown in (r"\bar s_i", "0.245", "paper/softmax.html", "pages/exercises/01_softmax.html"):
-        assert shown in softmax
-
-
 def test_links_of_a_page_that_sphinx_reads_lead_to_pages_of_the_site():
     import site_extension
 

@@ -217,19 +217,14 @@ def test_a_part_of_an_exercise_is_worth_a_part(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize(("text", "diagnosis"), [
     ("while True: pass\n" + RIGHT, "too slow"),
-    ("while True: print('x' * 10**6)\n" + RIGHT, "right"),
     (inside("while True: pass"), "too slow"),
     pytest.param(inside("np.ones(10**9)"), "memory", marks=LINUX),
     pytest.param("x = [bytes(10**8) for i in range(99)]\n" + RIGHT, "right", marks=LINUX),
     ("import sys\nsys.exit(0)\n", "missing"),
     (RIGHT + "import sys\nsys.exit(0)\n", "right"),
     (inside("raise SystemExit(0)"), "exits"),
-    (inside("import os; os._exit(0)"), "exits"),
     (inside("import os, signal; os.kill(os.getpid(), signal.SIGKILL)"), "error"),
-    (inside("import signal; signal.raise_signal(signal.SIGKILL)"), "exits"),
     (inside("scores[:] = 0"), "changed in place"),
-    ("print('x' * 10**7)\n" + RIGHT, "right"),
-    ("1 / 0\n" + RIGHT, "right"),
     ("1 / 0\n", "missing"),
     ("def f(:\n" + RIGHT, "syntax error"),
     ("(" * 10**5, "syntax error"),
@@ -238,7 +233,6 @@ def test_a_part_of_an_exercise_is_worth_a_part(tmp_path):
     ("# coding: nonsense\n" + RIGHT, "not readable"),
     (b"#" * 6_000_000, "not readable"),
     ("", "missing"),
-    ("Softmax = 3\n", "missing"),
     (RIGHT.replace("class Softmax", "class MySoftmax") + "Softmax = MySoftmax\n", "right"),
     ("open('a', 'w').write('x')\n" + RIGHT, "right"),
     (RIGHT + "import os\nopen('a', 'w').close()\nos.remove('a')\nos.rmdir(os.getcwd())\n", "right"),
@@ -246,8 +240,6 @@ def test_a_part_of_an_exercise_is_worth_a_part(tmp_path):
      "right"),
     ("input()\n" + RIGHT, "right"),
     (RIGHT + "assert check(Softmax)\n", "right"),
-    ("from aiayn_np import Softmax\n", "not yours"),
-    ("from aiayn_np import Softmax as S\nclass Softmax(S): pass\n", "not yours"),
     ("import importlib\nSoftmax = importlib.import_module('aiayn_np').Softmax\n", "not yours"),
 ])
 def test_whatever_the_code_does_there_is_a_row(tmp_path, text, diagnosis):

@@ -61,23 +61,6 @@ def test_after_a_prediction_every_answer_is_folded(path, language):
     assert all(text.startswith((opening, "## ", "> ")) for text in answers)
 
 
-@pytest.mark.parametrize("language", ["en", "zh"])
-@lessons
-def test_no_fold_hides_what_is_said_of_the_next_picture_or_cell(path, language):
-    notebook = chinese.read(path, language)
-    edition = student_edition(notebook, int(path.name[:2]), language)
-    fold = re.escape(FOLD.format(WORDS[language][1], "@")).replace("@", "(.*?)")
-    text = "\n".join(cell["source"] for cell in edition["cells"])
-    found = re.findall(fold, text, re.DOTALL)
-    assert len(found) >= 3
-    wrong = re.compile(r"picture|drawing|The figure|next cell|run the cell|Here is|plot\b"
-                       r"|下图|这幅图|下一个单元格|运行一次")
-    answers = "".join(answers_in(edition, language))                   # of a picture just drawn
-    assert not [text for text in found if wrong.search(text) and text not in answers]
-    assert not [text for text in found if not re.search(r"[.。!！)）*]$", text)]   # whole sentences
-    assert not [text for text in found if re.match(r"[^.。]*[?？]|[^.。]*\$\$", text)]
-
-
 def test_what_stands_before_the_mark_of_a_result_is_folded_and_nothing_else():
     fold = FOLD.format("shows", "All are right.")
     assert folded(f"All are right.{RESULT} Now type.\n\nNext.", "shows") == "\n\n".join(
