@@ -145,6 +145,10 @@ def test_dropout_everywhere_draws_from_the_rng_of_the_call(rng, src, tgt):
         assert 0 < dropout.kept.mean() < 1
 
 
+def test_sizes_are_kept_under_their_names(model):
+    assert (model.vocab_size, model.d_model, model.max_len) == (VOCAB, 6, 8)
+
+
 def test_a_pad_that_is_a_numpy_number_becomes_a_python_number(rng):
     assert type(make_model(rng, pad=np.int64(1)).pad) is int
 

@@ -5,14 +5,18 @@ import re
 import numpy as np
 import pytest
 from solutions import answer, run, source
-from test_exercises_mistakes import STAGES, known_of
+from test_exercises_mistakes import STAGES, known_of, student_with
 
 import aiayn_np
 from aiayn_course.exercises import Report, check
 from aiayn_course.exercises.checking.asking import question_of
+from aiayn_course.exercises.checking.checker import report_of_stop
 from aiayn_course.exercises.checking.example import Example
+from aiayn_course.exercises.checking.function_check import FunctionCheck
 from aiayn_course.exercises.checking.kinds import HAND
+from aiayn_course.exercises.checking.layer_check import LayerCheck
 from aiayn_course.exercises.checking.report import Row
+from aiayn_course.exercises.checking.stop import Stop
 from aiayn_course.exercises.exercise import SUBJECTS
 from aiayn_course.exercises.topics.questions import ASKED
 from aiayn_np import Module, Parameter
@@ -204,8 +208,36 @@ def test_the_parts_of_a_line_are_computed_again_only_if_that_changes_nothing():
     assert len(calls) == 2                                             # once in each run
 
 
+@np.errstate(all="ignore")
+def report_on(subject, stage, edit):
+    """The report on a student who makes an edit of the right formula."""
+    student = student_with(subject, stage, edit)
+    checking = (FunctionCheck if stage == "function" else LayerCheck)(subject, student, 0)
+    with pytest.raises(Stop) as stop:
+        checking.run()
+    return report_of_stop(checking, stop.value, 0)
+
+
+def must_lead_and_not_tell(known):
+    """No report tells the cause or the right code, all end with a question, and all are short."""
+    told = []
+    for subject, stage, edit in known:
+        report = report_on(subject, stage, edit)
+        text = str(report)
+        codes = [before for before, _ in edit.pieces if len(before) > 12]
+        told += [(edit.key, said) for said in (edit.known, *codes) if said in text]
+        assert "?" in report.question or report.diagnosis != edit.key, text
+        assert len(text.splitlines()) <= 12, text
+    assert told == []
+
+
 KNOWN = [(SUBJECTS[name], stage, edit) for name, stage in STAGES
          for edit in known_of(SUBJECTS[name].formulas[stage])]
+
+
+@pytest.mark.parametrize("step", [12, pytest.param(1, marks=pytest.mark.slow)])
+def test_reports_on_known_mistakes_lead_and_do_not_tell(step):
+    must_lead_and_not_tell(KNOWN[::step])
 
 
 def test_every_known_mistake_has_a_question():

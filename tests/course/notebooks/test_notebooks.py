@@ -177,7 +177,7 @@ def run_as_script(source):
 
 
 @pytest.mark.slow
-@all_of_them
+@each_of(build.OTHERS)                             # lessons: test_predictions.py, with their checks
 def test_it_runs_as_a_script(source):
     done = run_as_script(source)
     assert (done.returncode, done.stderr) == (0, "")

@@ -2,6 +2,7 @@
 
 import ast
 import functools
+import os
 import re
 import subprocess
 import sys
@@ -135,9 +136,9 @@ def test_the_right_choice_is_what_a_lesson_measures(source, tmp_path):
     cells = [c for c in predictions.with_checks(notebook(source)) if c.cell_type == "code"]
     script = tmp_path / source.name
     script.write_text("\n\n".join(cell.source for cell in cells), encoding="utf-8")
-    done = subprocess.run([sys.executable, script], cwd=source.parent, capture_output=True,
-                          text=True)
-    assert done.returncode == 0, done.stderr
+    done = subprocess.run([sys.executable, "-W", "error", script], cwd=source.parent,
+                          capture_output=True, text=True, env=os.environ | build.ONE_THREAD)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 CONTROL = "~=#{}:"
