@@ -30,11 +30,12 @@ Each side of a comparison is taken at the rate with its own lowest median, at ea
 rate is named. (The same seeds choose the rate and are judged; the intervals leave this choice out.)
 An effect is *seen* if the 95 % interval of the mean paired difference lies beyond the smallest
 difference that counts, on the same side both times. It is *absent* if both intervals lie within
-that difference. Otherwise it is undecided, as it is if a side is best at the edge of its rates. A
-claim *agrees* if all its effects are seen as claimed, *agrees in part* if some are, and *disagrees*
-if none is and the contrary of one is seen. Otherwise it is *not settled*. A *control* separates
-causes, and decides nothing. Claims marked *not gated* train models too, with fewer rates, one
-length of training, and a rule of their own.
+that difference; where two sides are said to be alike, this is what is claimed. Otherwise it is
+undecided, as it is if a side is best at the edge of its rates. A claim *agrees* if all its effects
+are seen as claimed, *agrees in part* if some are, and *disagrees* if none is and the contrary of
+one is seen. Otherwise it is *not settled*. A *control* separates causes, and decides nothing.
+Claims marked *not gated* train models too, with one rate, one length of training, and a rule of
+their own.
 
 {contents}
 """
@@ -95,8 +96,8 @@ def gate_rows(experiment, result):
     rows = {"models": experiment.settings, "tried and dropped": experiment.dropped}
     if isinstance(result, Trained):
         rows["models"] = "; ".join(filter(None, (result.models, experiment.settings)))
-        least = min(effect.least for effect in result.effects.values())
-        name = f"mean paired differences after 1 × and 3 × the steps; below {least:g} none counts"
+        least = " or ".join(dict.fromkeys(f"{e.least:g} {e.unit}" for e in result.effects.values()))
+        name = f"mean paired differences after 1 × and 3 × the steps; below {least} none counts"
         rows[name] = listed(result.effects)
         rows["controls"] = listed(result.controls)
     return "".join(f"| {name} | {text} |\n" for name, text in rows.items() if text)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -20,25 +21,38 @@ class Effect:
     least : the smallest difference that counts, in the same unit
     edge : names of the sides that are best at the lowest or the highest rate that was tried, and
         there by more than `least` better than at all other rates
+    unit : of the difference
+    alike : whether the claim is that the two sides do not differ
     """
 
     difference: np.ndarray
     least: float
     edge: tuple = ()
+    unit: str = "nats"
+    alike: bool = False
 
     @property
     def interval(self) -> np.ndarray:
         """Return the 95 % intervals of the mean paired difference: (2 times, low and high)."""
         n = len(self.difference)
-        t = STUDENT[min(n - 1, max(STUDENT))] if n >= SEEDS else np.inf
-        half = t * self.difference.std(axis=0, ddof=n > 1) / np.sqrt(n)
+        half = np.full(self.difference.shape[1], np.inf)
+        if n >= SEEDS:
+            t = STUDENT[min(n - 1, max(STUDENT))]
+            half = t * self.difference.std(axis=0, ddof=1) / np.sqrt(n)
         return self.difference.mean(axis=0)[:, None] + np.outer(half, (-1, 1))
 
     @property
     def signs(self) -> np.ndarray:
-        """Return +1, -1 or 0 for each time: whole intervals above `least`, below it, or neither."""
+        """Return +1, -1 or 0 for each time: whole intervals above `least`, below it, or neither.
+
+        Where the sides are claimed to be alike, +1 is an interval within `least`, and -1 is one
+        beyond it on either side.
+        """
         low, high = self.interval.T
-        return (low > self.least) * 1 - (high < -self.least) * 1
+        above, below = (low > self.least) * 1, (high < -self.least) * 1
+        if self.alike:
+            return (low >= -self.least) * (high <= self.least) * 1 - above - below
+        return above - below
 
     @property
     def doubts(self) -> list[str]:
@@ -68,11 +82,13 @@ def named(sign):
     return {1: "as claimed", 0: "undecided", -1: "the contrary"}[int(sign)]
 
 
-def effect(worse: np.ndarray, better: np.ndarray, names: tuple[str, str], least: float) -> Effect:
+def effect(worse: np.ndarray, better: np.ndarray, names: tuple[str, str], least: float,
+           **options: Any) -> Effect:
     """Compare the losses of two sides, (rates, seeds, 2 times), each side at its own best rate.
 
     names : of the side that the claim calls worse, and of the other one. With a single rate, both
         sides have this rate, and no side can be at the edge.
+    options : of Effect, unit and alike
     """
     best, edge = [], []
     for losses, name in zip((worse, better), names):
@@ -80,7 +96,7 @@ def effect(worse: np.ndarray, better: np.ndarray, names: tuple[str, str], least:
         best.append(np.take_along_axis(losses, median.argmin(axis=0)[None, None], axis=0)[0])
         inside = median[1:-1].min(axis=0, initial=np.inf)
         edge += [name] * bool(len(losses) > 1 and (median.min(axis=0) < inside - least).any())
-    return Effect(best[0] - best[1], least, tuple(edge))
+    return Effect(best[0] - best[1], least, tuple(edge), **options)
 
 
 def verdict_of(effects: Mapping[str, Effect]) -> str:
@@ -113,7 +129,8 @@ class Trained(Result):
     @property
     def models(self) -> str:
         """Return the seeds, rates and steps of the models, as text."""
-        raise NotImplementedError
+        result: Any = self                                  # a dataclass with these fields
+        return models_of(self.effects, result.rate_scale, result.steps, " times Eq. (3)")
 
     @property
     def controls(self) -> dict[str, Effect]:

@@ -10,7 +10,7 @@ from aiayn_np.training.tasks import TASKS
 
 from ..effects import draw_effects
 from ..experiment import Experiment
-from ..gate import LONGER, Trained, effect, models_of
+from ..gate import LONGER, Trained, effect
 from ..learning import at_scale, each, held_out_ends, small_model
 
 # Table 3 of the paper, development set: heads or d_k -> (perplexity per word piece, BLEU)
@@ -48,10 +48,6 @@ class Widths(Trained):
     def named(self, x):
         """Return a value of x as text."""
         return f"{self.symbol} = {x}"
-
-    @property
-    def models(self):
-        return models_of(self.effects, self.rate_scale, self.steps, " times Eq. (3)")
 
     @property
     def best(self):

@@ -38,7 +38,6 @@ class Induction(Result):
     exact : share of sequences with a right second half, (2, seeds)
     prefix : (2, seeds, heads), the weight of each head on the symbols that followed an earlier,
         equal symbol, averaged over the second half; nan where there is no second layer
-    copying : share of symbols that a head copies: it raises the symbol's own logit most
     without : `exact` after the head is removed
     """
 
@@ -46,7 +45,6 @@ class Induction(Result):
     copied: np.ndarray
     exact: np.ndarray
     prefix: np.ndarray
-    copying: np.ndarray
     without: np.ndarray
     title = "A head that finds what came next: learned with two layers, not with one"
     size = (WIDEST, 4.8)
@@ -89,24 +87,22 @@ class Induction(Result):
 
     def draw(self, left, right):
         h = SIZE["h"]
-        groups = (("one layer", self.prefix[0, :, :h], self.copying[0, :, :h], None),
-                  ("two layers, layer 1", self.prefix[1, :, :h], self.copying[1, :, :h],
-                   self.without[1, :, :h]),
-                  ("two layers, layer 2", self.prefix[1, :, h:], self.copying[1, :, h:],
-                   self.without[1, :, h:]))
-        for i, (label, prefix, copying, without) in enumerate(groups):
-            style: dict = dict(marker=MARKERS[i], color=COLORS[i], linestyle="none", label=label)
-            left.plot(prefix.ravel(), copying.ravel(), **style)
-            if without is not None:
-                right.plot(prefix.ravel(), without.ravel(), **style)
+        names = ("one layer", "two layers,\nlayer 1", "two layers,\nlayer 2")
+        for i, (N, heads) in enumerate(((0, slice(h)), (1, slice(h)), (1, slice(h, None)))):
+            style: dict = dict(marker=MARKERS[i], color=COLORS[i], linestyle="none")
+            for seed, prefix in enumerate(self.prefix[N][:, heads]):
+                left.plot(prefix, np.full(len(prefix), 0.1 * (2 - seed) - i), **style)
+            if N:
+                right.plot(self.prefix[N][:, heads].ravel(), self.without[N][:, heads].ravel(),
+                           **style)
+        left.set_yticks(range(0, -3, -1), names)
         low, high = self.exact[1].min(), self.exact[1].max()
         band = right.axhspan(low, high, color="0.9", zorder=0)
-        left.set(title="every head of every model", ylabel="symbols that the head copies (share)")
+        left.set(title="every head; a line for each seed", ylim=(-2.5, 0.5))
         right.set(title="what is left without a head", ylabel="sequences right in the second half")
+        right.set_ylim(-0.04, 1.04)
         for ax in (left, right):
-            ax.set(xlim=(0, 1), ylim=(-0.04, 1.04))
-            ax.set_xlabel("weight on what followed the same symbol")
-        left.legend(loc="upper left")
+            ax.set(xlim=(0, 1), xlabel="weight on what followed the same symbol")
         right.legend([band], ["no head removed"], loc="lower center")
 
 
@@ -150,24 +146,6 @@ def prefix_scores(model: LanguageModel, ids: np.ndarray, period: np.ndarray) -> 
     return (weights * after[:, None]).sum(axis=-1)[..., HALF:].mean(axis=(0, 2))
 
 
-def copying_scores(model):
-    """Return, for each head, the share of symbols that it copies: it raises their own logit most.
-
-    The logits that a head adds for a symbol are the symbol's embedding through norm, W^V, W^O, norm
-    and E^T.
-    """
-    E, norm = model.stack.embedding(np.arange(1, SYMBOLS + 1)), model.stack.encoder.norm
-    scores = []
-    for layer in model.stack.encoder.layers:
-        attention = layer.self_attention
-        values = attention.linear_V(layer.norm_1(E))
-        for head in heads_of(attention):
-            added = values[:, head] @ attention.linear_O.W.value[head]
-            logits = model.output_projection(norm(added))[:, 1:]
-            scores.append((logits.argmax(axis=-1) == np.arange(SYMBOLS)).mean())
-    return np.array(scores)
-
-
 def exact_without(model: LanguageModel, ids: np.ndarray, targets: np.ndarray) -> np.ndarray:
     """Return (heads,): the share of right sequences without the output of each head."""
     shares = []
@@ -202,7 +180,7 @@ def induction(*, seeds=(0, 1, 2, 3, 4), steps=800, batch_size=32, tests=500):
     def measure(N, seed):
         model = trained(N, seed, steps, batch_size)
         share, exact = copied(model, ids, targets)
-        scores = dict(prefix=prefix_scores(model, ids, period), copying=copying_scores(model),
+        scores = dict(prefix=prefix_scores(model, ids, period),
                       without=exact_without(model, ids, targets))
         none = np.full((2 - N) * SIZE["h"], np.nan)
         return dict(copied=share, exact=exact) | {
@@ -216,9 +194,8 @@ INDUCTION = Experiment(
     says="A head that finds where the symbol just read stood before, and copies what followed it,"
     " is learned with two layers and not with one. How the first layer helps is not judged.",
     settings="5 seeds; one rate, 800 steps",
-    alt="Left, a point for every head: the weight on what followed the same symbol against the"
-    " share of symbols that the head copies; heads of one layer and of layer 1 lie at 0.1 to the"
-    " left, several of layer 2 far to the right. Right, the share of sequences that are right"
-    " without the head, against the same weight.",
+    alt="Left, a point for every head at its weight on what followed the same symbol; heads of one"
+    " layer and of layer 1 lie at 0.1 to the left, several of layer 2 far to the right. Right, the"
+    " share of sequences that are right without the head, against the same weight.",
     run=induction, result=Induction, trains=True,
 )

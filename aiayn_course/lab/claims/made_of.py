@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from aiayn_np.plotting.figures import COLORS, MARKERS, WIDEST
+from aiayn_np.plotting.figures import SMALL, WIDEST, draw_map
 from aiayn_np.reading.recording import Recording
 from aiayn_np.reading.replacing import replaced
 from aiayn_np.training.tasks import BOS, EOS, FIRST_SYMBOL, TASKS, Task, padded
@@ -22,7 +22,7 @@ from ..learning import each, learn, small_model
 from .head_jobs import ANSWER, solve
 
 CHANCE = 0.25  # with a shuffled decoder, at most this share of the words is named
-MAPS = ("last cross map", "mean of cross maps", "rollout")
+MAPS = ("last cross map", "mean of cross maps")
 SHARES = {"shares": METHODS["shares"]}
 DECISIVE = np.log(2)  # nats: replacing the token at least halves the word's probability
 GERMAN = """null eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn
@@ -57,7 +57,7 @@ class MadeOf(Result):
     last: np.ndarray
     held: np.ndarray
     title = "Shares name the source token that a word was made of"
-    size = (WIDEST, 5.6)
+    size = (WIDEST, 5.2)
     layout: ClassVar = {"sharey": True}
 
     @property
@@ -76,12 +76,11 @@ class MadeOf(Result):
             return ", ".join(f"{100 * share:.1f}" for share in self.of(method))
         return (
             f"Of {self.asked.sum()} words that {', '.join(self.tasks)} make, shares name the token"
-            f" for {listed('shares')} %, AttnLRP for {listed('AttnLRP')} %, ALTI+ for"
-            f" {listed('ALTI+')} %, the last cross map for {listed('last cross map')} %, gradient ×"
-            f" input for {listed('gradient × input')} %; the token that shares name carries at"
-            f" least {100 * self.carried.min() // 1:.0f} % of the largest loss, and with the"
-            f" weights held the last word keeps at most {100 * self.moved.max():.0f} % of its"
-            f" effect."
+            f" for {listed('shares')} %, AttnLRP for {listed('AttnLRP')} %, the last cross map for"
+            f" {listed('last cross map')} %, gradient × input for {listed('gradient × input')} %;"
+            f" the token that shares name carries at least {100 * self.carried.min() // 1:.0f} % of"
+            f" the largest loss, and with the weights held the last word keeps at most"
+            f" {100 * self.moved.max():.0f} % of its effect."
         )
 
     @property
@@ -104,17 +103,23 @@ class MadeOf(Result):
         return AGREES if all(self.bars.values()) else IN_PART
 
     def draw(self, left, right):
-        y = np.arange(len(self.methods))[::-1]
         for ax, scores in ((left, self.known), (right, self.agrees)):
-            for i, task in enumerate(self.tasks):
-                runs = 100 * scores[i]                                 # (seeds, methods)
-                at = y + 0.15 * (1.5 - i)
-                ax.hlines(at, runs.min(axis=0), runs.max(axis=0), color=COLORS[i], linewidth=1)
-                ax.plot(np.median(runs, axis=0), at, MARKERS[i], color=COLORS[i], label=task)
-            ax.set(xlim=(0, 103), yticks=y, yticklabels=self.methods)
-        left.set(title="the token that says the word", xlabel="words (%)")
-        right.set(title="the token whose replacement costs most", xlabel="words (%)")
-        left.legend(loc="upper left", title="median (line: all seeds)")
+            runs = 100 * scores.transpose(2, 0, 1)                     # (methods, tasks, seeds)
+            middle = np.median(runs, axis=-1)
+            image = draw_map(ax, middle / 100, np.array(True), "")
+            for (row, column), share in np.ndenumerate(middle):
+                low, high = runs[row, column].min(), runs[row, column].max()
+                ax.text(column, row, f"{share:.0f}\n({low:.0f}–{high:.0f})", ha="center",
+                        va="center", fontsize=SMALL, color="white" if share < 50 else "black")
+            ax.set_xticks(range(len(self.tasks)), self.tasks)
+            ax.set_yticks(range(len(self.methods)), self.methods)
+            ax.set_aspect("auto")
+        left.set_title("the token that says the word")
+        right.set_title("the token whose replacement costs most")
+        bar = right.figure.colorbar(image, ax=(left, right), orientation="horizontal", aspect=50,
+                                    label="words for which the method names it (%, median of the"
+                                    " seeds; in brackets all seeds)")
+        bar.set_ticks((0, 0.25, 0.5, 0.75, 1), labels=("0", "25", "50", "75", "100"))
 
 
 class Sentences(Task):
@@ -174,13 +179,9 @@ def places(words, word):
     return [i for i, other in enumerate(words) if other == word]
 
 
-def places_in_order(answer):
-    """Return a function for the place of each symbol of a toy task; repeated symbols have none."""
-    def places_of(source, target):
-        n = len(source)
-        return [[answer(t, n)] if len(places(source, word)) == 1 else []
-                for t, word in enumerate(target)]
-    return places_of
+def same_symbol(source, target):
+    """Return for each symbol of a toy task's answer its place; repeated symbols have none."""
+    return [at if len(at := places(source, symbol)) == 1 else [] for symbol in target]
 
 
 SENTENCES: dict[str, Any] = {"numbers": (number_words, str.split, places_in_german),
@@ -192,7 +193,7 @@ def trained(name: str, seed: int, steps: int) -> tuple[Transformer, Task, Callab
     """Train one model; return (model, task, function of the places)."""
     task: Task
     if name in ANSWER:
-        task, places_of = TASKS[name](), places_in_order(ANSWER[name])
+        task, places_of = TASKS[name](), same_symbol
         model = small_model(task, seed, **SIZE)
         solve(model, task, seed, steps)
     else:
@@ -235,7 +236,7 @@ def shuffled(model, rng):
 
 
 def made_of(*, seeds=(0, 1, 2), steps=1200, outputs=100):
-    """Train models to copy, to reverse and to translate, and let eight methods explain their words.
+    """Train models to copy, to reverse and to translate, and let five methods explain their words.
 
     A method names the source token with the largest attribution. It is right if this token means
     the word: the same symbol, digit or German word. Words that the source has twice are left out.
@@ -276,10 +277,10 @@ MADE_OF = Experiment(
     says="The shares of a logit, with scales, gates and attention weights held, name the source"
     " token that a word was made of, at least as often as attention maps do; the last written word"
     " says where to look, and not what is written.",
-    alt="Two panels, eight methods from above to below and four tasks: the share of words for which"
-    " the method names the token that says the word, and the one whose replacement costs most."
-    " Shares and AttnLRP lie at the right edge for all tasks, cross maps and ALTI+ a little before"
-    " it, rollout and integrated gradients are scattered, gradient times input lies far to the"
-    " left.",
+    alt="Two maps with a row for each of five methods and a column for each of four tasks: the"
+    " share of words for which the method names the token that says the word, and the one whose"
+    " replacement costs most. The rows of shares and AttnLRP are bright for all tasks, cross maps"
+    " a little less, and gradient times input is dark.",
+    settings="3 seeds, one rate, 1200 steps at most",
     run=made_of, result=MadeOf, trains=True,
 )

@@ -52,7 +52,6 @@ class ParameterCounts(Result):
 
     rows: list[str]
     counted: np.ndarray  # without biases in the projections of attention
-    with_biases: np.ndarray
     printed: np.ndarray  # millions
     differs: np.ndarray  # whether the row prints a number of its own
     title = "Parameters of Table 3, counted: differences to the base model"
@@ -120,10 +119,9 @@ def parameter_counts(vocabulary=37_000):
     """
     sizes = [BASE | changes for _, changes, _ in ROWS]
     counted = [count_parameters(vocabulary, **s) for s in sizes]
-    with_biases = [count_parameters(vocabulary, **s, bias=True) for s in sizes]
     printed = np.array([millions for _, _, millions in ROWS])
-    return ParameterCounts([name for name, _, _ in ROWS], np.array(counted),
-                           np.array(with_biases), printed, printed != printed[0])
+    return ParameterCounts([name for name, _, _ in ROWS], np.array(counted), printed,
+                           printed != printed[0])
 
 
 PARAMETER_COUNTS = Experiment(

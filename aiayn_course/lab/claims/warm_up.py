@@ -5,6 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from aiayn_np.plotting.figures import COLORS, WIDEST, draw_spread, log_ticks
+from aiayn_np.reading.recording import Recording
+from aiayn_np.training.loss import LabelSmoothedCrossEntropy
 from aiayn_np.training.tasks import CopyTask, Task
 from aiayn_np.variants.pre_norm import PreNormDecoderLayer, PreNormEncoderLayer
 
@@ -26,6 +28,8 @@ class WarmUp(Trained):
     NAMES has the four models. When numbers stop being finite, the loss counts as log V.
     blind : the loss of the best guess that does not see the source
     high : the index of the high rate that the claim is about
+    gradients : (2 norms, 3, seeds, N), lengths of gradients before the first step, for each layer
+        of the decoder: of its W_1, of its b_1, and of its output
     """
 
     peak: np.ndarray
@@ -33,6 +37,7 @@ class WarmUp(Trained):
     N: int
     blind: float
     high: int
+    gradients: np.ndarray
     title = "Post-norm with and without warm-up"
     size = (WIDEST, 5.8)
 
@@ -75,8 +80,16 @@ class WarmUp(Trained):
             f" ends at {without:.2f} nats a token without warm-up ({self.blind:.2f}: source not"
             f" read) and at {with_it:.2f} with it; each at its best rate, post-norm ends at"
             f" {self.best[POST_FLAT, 1]:.2f} without and {self.best[POST, 1]:.2f} with it, pre-norm"
-            f" at {self.best[PRE_FLAT, 1]:.2f} and {self.best[PRE, 1]:.2f}."
+            f" at {self.best[PRE_FLAT, 1]:.2f} and {self.best[PRE, 1]:.2f}. Before the first step"
+            f" gradients in the lowest layer of the decoder are {self.lowest(0)} of those in the"
+            f" highest with post-norm, {self.lowest(1)} with pre-norm (of W_1, of b_1, of the"
+            f" layer's output)."
         )
+
+    def lowest(self, norm):
+        """Return the median gradients of the lowest layer over those of the highest, as text."""
+        shares = np.median(self.gradients[norm, ..., 0] / self.gradients[norm, ..., -1], axis=-1)
+        return ", ".join(f"{share:.2f}" for share in shares)
 
     def draw(self, left, right):
         for i, name in enumerate(NAMES):
@@ -117,8 +130,27 @@ def warm_up(peak=(0.0003, 0.001, 0.003, 0.01, 0.03), *, high=0.01, N=4, steps=20
                                  STEPS_PER_POINT))
 
     curve = each(({}, PRE_NORM), (True, False), peak, seeds=seeds, measure=measure)["curve"]
+    gradients = each(({}, PRE_NORM), seeds=seeds, measure=lambda norm, seed: dict(
+        of=layer_gradients(small_model(task, seed, N=N, **norm), task, seed)))["of"]
     return WarmUp(np.array(peak), curve.reshape(4, *curve.shape[2:]), N, blind_loss(task),
-                  peak.index(high))
+                  peak.index(high), gradients.swapaxes(1, 2))
+
+
+def layer_gradients(model, task, seed):
+    """Return the lengths of the gradients of W_1, of b_1 and of the output of each decoder layer,
+    on one batch: (3, N).
+    """
+    src, tgt_in, tgt_out = task.batch(64, np.random.default_rng([seed, 1]))
+    recording, criterion = Recording(model, src, tgt_in), LabelSmoothedCrossEntropy(pad=task.pad)
+    _, cache = criterion.forward(recording.logits, targets=tgt_out)
+    grad_logits = criterion.backward(1.0, cache)
+    outputs, _ = recording.backward(grad_logits, recording.cache)
+    model.zero_grad()
+    model.backward(grad_logits, recording.cache)
+    first = [layer.feed_forward.linear_1 for layer in model.decoder.layers]
+    arrays = ([linear.W.grad for linear in first], [linear.b.grad for linear in first],
+              [outputs[f"decoder.layers.{i}"] for i in range(len(first))])
+    return np.array([[np.linalg.norm(array) for array in some] for some in arrays])
 
 
 def schedule(peak, warmup_steps, warm):

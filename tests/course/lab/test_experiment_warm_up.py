@@ -13,11 +13,13 @@ from aiayn_course.lab.claims.warm_up import (
     PRE_FLAT,
     WARM_UP,
     blind_loss,
+    layer_gradients,
     schedule,
     warm_up,
 )
 from aiayn_course.lab.experiment import AGREES, NOT_SETTLED
 from aiayn_course.lab.learning import losses, small_model
+from aiayn_np.training.loss import LabelSmoothedCrossEntropy
 from aiayn_np.training.optimizer import warmup_rate
 from aiayn_np.training.tasks import CopyTask
 
@@ -40,6 +42,26 @@ def test_the_high_rate_is_judged_at_that_rate_for_both(kept):
     first, second = replace(kept, curves=moved).effects.values()
     assert (first.difference > 8).all()
     assert (second.difference < 8).all()
+
+
+def test_the_gradient_of_the_last_output_is_that_which_comes_from_the_logits():
+    """The last output is multiplied by E^T. Along its gradient a parameter raises the loss so."""
+    task, model = CopyTask(max_length=3), small_model(CopyTask(max_length=3), 0, N=2)
+    model.astype(np.float64)
+    src, tgt_in, tgt_out = task.batch(64, np.random.default_rng([0, 1]))
+    criterion = LabelSmoothedCrossEntropy(pad=task.pad)
+    _, cache = criterion.forward(model(src, tgt_in), targets=tgt_out)
+    last = criterion.backward(1.0, cache) @ model.src_embedding.E.value
+    assert layer_gradients(model, task, 0)[2, 1] == pytest.approx(np.linalg.norm(last))
+    W, b = (model.decoder.layers[0].feed_forward.linear_1.W, model.decoder.layers[1].feed_forward
+            .linear_1.b)
+    before = [criterion(model(src, tgt_in), targets=tgt_out)]
+    for p in (W, b):
+        direction = p.grad / np.linalg.norm(p.grad)
+        p.value += 1e-6 * direction
+        before.append(criterion(model(src, tgt_in), targets=tgt_out))
+    lengths = layer_gradients(model, task, 0)
+    assert np.diff(before) / 1e-6 == pytest.approx([lengths[0, 0], lengths[1, 1]], rel=1e-3)
 
 
 def test_both_schedules_have_one_peak_and_one_decay():

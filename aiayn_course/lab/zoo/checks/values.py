@@ -1,5 +1,7 @@
 """The checks of values, of exact properties and of training; see registry.py for the rules."""
 
+from functools import partial
+
 import numpy as np
 
 from aiayn_np.attention import ScaledDotProductAttention
@@ -65,28 +67,21 @@ def multi_head_values():
         must_equal(f"sequence {b}", out[b], want)
 
 
-@check("values: feed-forward")
-def feed_forward_values():
+def against_reference(make, formula):
+    """Compare a layer with random parameters to its formula, on rows whose mean is not 0."""
     rng = fresh()
-    layer = randomise(PositionwiseFeedForward(D_MODEL, D_FF, rng=rng), rng)
-    x = rng.standard_normal((T_SRC, D_MODEL))
-    must_equal("y", layer(x), reference.feed_forward(layer, x))
-
-
-@check("values: layer norm")
-def layer_norm_values():
-    rng = fresh()
-    layer = randomise(LayerNorm(D_MODEL, eps=1e-2), rng)
-    x = rng.standard_normal((T_SRC, D_MODEL))
-    must_equal("y", layer(x), reference.layer_norm(layer, x))
-
-
-@check("values: RMS norm")
-def rms_norm_values():
-    rng = fresh()
-    layer = randomise(RMSNorm(D_MODEL, eps=1e-2), rng)
+    layer = randomise(make(rng), rng)
     x = 1 + rng.standard_normal((T_SRC, D_MODEL))
-    must_equal("y", layer(x), reference.rms_norm(layer, x))
+    must_equal("y", layer(x), formula(layer, x))
+
+
+for name, make, formula in (
+    ("feed-forward", lambda rng: PositionwiseFeedForward(D_MODEL, D_FF, rng=rng),
+     reference.feed_forward),
+    ("layer norm", lambda rng: LayerNorm(D_MODEL, eps=1e-2), reference.layer_norm),
+    ("RMS norm", lambda rng: RMSNorm(D_MODEL, eps=1e-2), reference.rms_norm),
+):
+    check(f"values: {name}")(partial(against_reference, make, formula))
 
 
 @check("values: rotary positions")
