@@ -4,19 +4,19 @@ import itertools
 
 import numpy as np
 import pytest
-from random_parameters import all_random
 
 from aiayn_np import Transformer, beam_search
 from aiayn_np.decoding.beam import highest, length_penalty, log_softmax
 from aiayn_np.decoding.kv_cache import RecomputingDecoder
+from aiayn_np.proofs.probing import randomise
 
 BOS, EOS = 1, 2
 
 
 def model_of(rng, V=4, max_len=8, sharp=3.0):
     """A random model with clear preferences."""
-    model = all_random(Transformer(V, N=1, d_model=6, d_ff=8, h=2, max_len=max_len, rng=rng), rng)
-    model.src_embedding.E.value *= sharp * np.sqrt(V / 6)
+    model = randomise(Transformer(V, N=1, d_model=6, d_ff=8, h=2, max_len=max_len, rng=rng), rng)
+    model.src_embedding.E.value *= sharp
     return model
 
 

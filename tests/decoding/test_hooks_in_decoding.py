@@ -4,7 +4,6 @@ import functools
 
 import numpy as np
 import pytest
-from random_parameters import all_random
 
 from aiayn_np import (
     LearnedPositionalEncoding,
@@ -20,6 +19,7 @@ from aiayn_np.checks import is_layer
 from aiayn_np.decoding.conditions import not_position_wise
 from aiayn_np.decoding.kv_cache import KVCacheDecoder, RecomputingDecoder, start_decoding
 from aiayn_np.module import leaves
+from aiayn_np.proofs.probing import randomise
 from aiayn_np.variants.choices import CHOICES
 from aiayn_np.variants.local import LocalAttention
 from aiayn_np.variants.pre_norm import PreNormDecoderLayer, PreNormEncoderLayer
@@ -36,7 +36,7 @@ MODELS = {
 
 def model_of(rng, name):
     model = Transformer(11, N=2, d_model=8, d_ff=12, h=2, max_len=40, rng=rng, **MODELS[name])
-    all_random(model, rng)
+    randomise(model, rng)
     for layer in model.decoder.layers if name == "local" else ():
         layer.self_attention.attention = LocalAttention(2)
     return model

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from random_parameters import all_random
 from rms_layers import RMSDecoderLayer, RMSEncoderLayer
 
 from aiayn_course.lab.zoo import BUGS
@@ -26,6 +25,7 @@ from aiayn_np.decoding.kv_cache import (
     start_decoding,
 )
 from aiayn_np.module import leaves
+from aiayn_np.proofs.probing import randomise
 from aiayn_np.variants.choices import CHOICES
 from aiayn_np.variants.local import LocalAttention
 from aiayn_np.variants.memory_efficient import MemoryEfficientAttention
@@ -54,7 +54,7 @@ RECOMPUTES = {
 
 def model_of(rng, **options):
     """A model whose every parameter is random, so that norms and biases count too."""
-    return all_random(Transformer(11, N=2, d_model=8, d_ff=12, h=2, max_len=40, rng=rng, **options),
+    return randomise(Transformer(11, N=2, d_model=8, d_ff=12, h=2, max_len=40, rng=rng, **options),
                       rng)
 
 
@@ -202,7 +202,7 @@ def test_every_position_is_computed_once(rng, monkeypatch):
 
 def test_ended_sequences_leave_the_batch(rng, monkeypatch):
     """The rows that are computed at each step are those of the sequences without eos so far."""
-    model = all_random(Transformer(6, N=2, d_model=8, d_ff=12, h=2, max_len=40, rng=rng), rng)
+    model = randomise(Transformer(6, N=2, d_model=8, d_ff=12, h=2, max_len=40, rng=rng), rng)
     src = rng.integers(3, 6, (30, 5))
     sizes, step = [], KVCacheDecoder.next_logits
 

@@ -32,7 +32,7 @@ LOOPS = {
     "NormedRotaryPositions": ref.naive_rotary,
     "NoPositions": lambda layer, x, start=0: x,
     "RotaryAttention": ref.naive_rotary_attention,
-    "GroupedQueryAttention": ref.naive_grouped,
+    "GroupedQueryAttention": ref.naive_multi_head,
     "SwiGLU": ref.naive_gated,
     "LlamaLayer": ref.naive_llama_layer,
     "LocalAttention": var.naive_local,

@@ -49,30 +49,27 @@ def is_allowed(allowed, leading, i, j):
     return bool(allowed[tuple(0 if size == 1 else k for k, size in pairs)])
 
 
-def naive_attention_weights(Q, K, allowed=None):
-    """softmax_j(Q_i . K_j / sqrt(d_k)) over the allowed j."""
-    scores = np.zeros((*Q.shape[:-1], K.shape[-2]))
-    for leading in np.ndindex(Q.shape[:-2]):
-        for i in range(Q.shape[-2]):
-            for j in range(K.shape[-2]):
-                pairs = zip(Q[leading][i], K[leading][j], strict=True)
-                dot = sum(float(q) * float(k) for q, k in pairs)
-                seen = is_allowed(allowed, leading, i, j)
-                scores[leading][i, j] = dot / math.sqrt(Q.shape[-1]) if seen else -math.inf
-    return naive_softmax(scores)
-
-
 def naive_attention(Q, K, V, allowed=None):
-    """sum_j weights[i, j] V[j]: Eq. (1), for any leading axes."""
-    weights = naive_attention_weights(Q, K, allowed)
-    y = np.zeros((*Q.shape[:-1], V.shape[-1]))
-    for leading in np.ndindex(Q.shape[:-2]):
-        for i in range(Q.shape[-2]):
-            for v in range(V.shape[-1]):
-                y[leading][i, v] = sum(
-                    float(weights[leading][i, j]) * float(V[leading][j, v])
-                    for j in range(K.shape[-2])
-                )
+    """Eq. (1), for any leading axes: the scores Q_i . K_j / sqrt(d_k), weighed."""
+    scores = np.zeros((*Q.shape[:-1], K.shape[-2]))
+    for *leading, i, j in np.ndindex(scores.shape):
+        pairs = zip(Q[(*leading, i)], K[(*leading, j)], strict=True)
+        dot = sum(float(q) * float(k) for q, k in pairs)
+        scores[(*leading, i, j)] = dot / math.sqrt(Q.shape[-1])
+    return naive_weighed(scores, V, allowed)
+
+
+def naive_weighed(scores, V, allowed=None):
+    """sum_j softmax_j(scores_ij) V_j over the allowed j."""
+    scores = scores.copy()
+    for *leading, i, j in np.ndindex(scores.shape):
+        if not is_allowed(allowed, leading, i, j):
+            scores[(*leading, i, j)] = -math.inf
+    weights = naive_softmax(scores)
+    y = np.zeros((*scores.shape[:-1], V.shape[-1]))
+    for *leading, i, v in np.ndindex(y.shape):
+        y[(*leading, i, v)] = sum(float(w) * float(V[(*leading, j, v)])
+                                  for j, w in enumerate(weights[(*leading, i)]))
     return y
 
 
@@ -84,16 +81,20 @@ def one_head(linear, x, i, width):
 
 
 def naive_multi_head(mha, x_Q, x_K, x_V, allowed=None):
-    """Concat(head_1 ... head_h) W^O, one head after another, each with matrices of its own."""
+    """Concat(head_1 ... head_h) W^O, one head after another, each with matrices of its own.
+
+    With h_kv heads of keys and values, head i uses head i // (h / h_kv) of these.
+    """
     heads = []
     for i in range(mha.h):
+        j = i // (mha.h // getattr(mha, "h_kv", mha.h))
         Q = one_head(mha.linear_Q, x_Q, i, mha.d_k)
-        K = one_head(mha.linear_K, x_K, i, mha.d_k)
-        V = one_head(mha.linear_V, x_V, i, mha.d_v)
+        K = one_head(mha.linear_K, x_K, j, mha.d_k)
+        V = one_head(mha.linear_V, x_V, j, mha.d_v)
         mask = allowed
         if allowed is not None and allowed.ndim > 2:  # the axis of the heads is the third from last
             mask = allowed[..., i if allowed.shape[-3] > 1 else 0, :, :]
-        heads.append(naive_attention(Q, K, V, mask))
+        heads.append(naive_rotary_attention(mha.attention, Q, K, V, mask))
     return naive_linear(mha.linear_O, np.concatenate(heads, axis=-1))
 
 
@@ -243,21 +244,6 @@ def naive_rotary_attention(layer, Q, K, V, allowed=None):
     return naive_attention(Q, K, V, allowed)
 
 
-def naive_grouped(layer, x_Q, x_K, x_V, allowed=None):
-    """One head after another; head i uses head i // (h / h_kv) of the keys and values."""
-    heads = []
-    for i in range(layer.h):
-        j = i // (layer.h // layer.h_kv)
-        Q = one_head(layer.linear_Q, x_Q, i, layer.d_k)
-        K = one_head(layer.linear_K, x_K, j, layer.d_k)
-        V = one_head(layer.linear_V, x_V, j, layer.d_v)
-        mask = allowed
-        if allowed is not None and allowed.ndim > 2:
-            mask = allowed[..., i if allowed.shape[-3] > 1 else 0, :, :]
-        heads.append(naive_rotary_attention(layer.attention, Q, K, V, mask))
-    return naive_linear(layer.linear_O, np.concatenate(heads, axis=-1))
-
-
 ACTIVATIONS = {
     "ReLU": lambda z: max(0.0, z),
     "SiLU": lambda z: z * (1 + math.tanh(z / 2)) / 2,
@@ -278,7 +264,7 @@ def naive_gated(layer, x):
 def naive_llama_layer(layer, x, allowed=None):
     """x + attention(norm(x)), then x + feed-forward(norm(x)), without dropout."""
     n = naive_rms_norm(layer.norm_1, x)
-    x = x + naive_grouped(layer.self_attention, n, n, n, allowed)
+    x = x + naive_multi_head(layer.self_attention, n, n, n, allowed)
     return x + naive_gated(layer.feed_forward, naive_rms_norm(layer.norm_2, x))
 
 

@@ -63,16 +63,7 @@ def naive_scores(layer, Q, K):
 
 def naive_scored_attention(layer, Q, K, V, allowed=None):
     """sum_j softmax_j(score(Q_i, K_j)) V_j over the allowed j."""
-    scores = naive_scores(layer.score, Q, K)
-    for *leading, i, j in np.ndindex(scores.shape):
-        if not ref.is_allowed(allowed, leading, i, j):
-            scores[(*leading, i, j)] = -math.inf
-    weights = ref.naive_softmax(scores)
-    y = np.zeros((*Q.shape[:-1], V.shape[-1]))
-    for *leading, i, c in np.ndindex(y.shape):
-        y[(*leading, i, c)] = sum(float(w) * float(V[(*leading, j, c)])
-                                  for j, w in enumerate(weights[(*leading, i)]))
-    return y
+    return ref.naive_weighed(naive_scores(layer.score, Q, K), V, allowed)
 
 
 def naive_bias(layer, T_q, T_k):

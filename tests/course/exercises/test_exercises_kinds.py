@@ -201,6 +201,25 @@ KINDS = [  # exercise, class, diagnosis, words of the reason, what is changed in
     (10, "LabelSmoothedCrossEntropy", "condition ignored", ["`(targets != self.pad) | True`"],
      [("np.where(cache.real, p_minus_q, 0) * (grad_loss / cache.count)",
        "p_minus_q * (grad_loss / cache.real.size)")]),
+    (2, "LayerNorm", "another array", ["`(grad_y * y).sum(axis=positions)` where"],
+     [("(grad_y * n).sum", "(grad_y * (self.gamma.value * n + self.beta.value)).sum")]),
+    (12, "EncoderLayer", "exchanged", ["cache.add_norm_1)` where", "cache.add_norm_2)` where"],
+     [("(grad_y, cache.add_norm_2)", "(grad_y, cache.add_norm_1)"),
+      ("(grad_x, cache.add_norm_1)", "(grad_x, cache.add_norm_2)")]),
+    (4, "ScaledDotProductAttention", "factor left out",                # one mistake in two places
+     ["`grad_scores @ K` where", "`grad_scores.mT @ Q` where"],
+     [("cache.mask) / math.sqrt(cache.Q.shape[-1])", "cache.mask)")]),
+    (2, "LayerNorm", "float32", ["astype(np.float32)"],
+     [("n = centred * inv_std", "n = (centred * inv_std).astype(np.float32).astype(x.dtype)")]),
+    (2, "LayerNorm", "wrong axis", ["batch norm"],
+     [("x.mean(axis=-1, keepdims=True)", "x.mean(axis=0, keepdims=True)"),
+      ("(centred * centred).mean(axis=-1,", "(centred * centred).mean(axis=0,")]),
+    (2, "LayerNorm", "value forgotten", [".value"], [("self.gamma.value * n", "self.gamma * n")]),
+    (7, "PositionwiseFeedForward", "not unpacked", ["returns two things"],
+     [("hidden, c.linear_1 = self", "hidden = self")]),
+    (3, "Linear", "order", ["in the other order"], [("return y, Cache(x=x)", "return x, y")]),
+    (1, "Softmax", "signature", ["that of the stub"],
+     [("def forward(self, scores)", "def forward(scores)")]),
 ]
 
 
@@ -254,6 +273,25 @@ CAUSES = [  # exercise, name, diagnosis, words of the first hint, what is change
     (13, "greedy_decode", "another size", "the length of another axis",
      [("src.shape[1] + 50", "src.shape[0] + 50")]),
     (5, "causal", "dtype", "np.zeros and np.ones make floats", [("dtype=bool", "dtype=int")]),
+    (11, "Adam", "nan", "It is as if `self.t += 1` were left out, or came too late",
+     [("        self.t += 1\n", "")]),
+    (12, "EncoderLayer", "another gradient", "It is as if `grad_y` arrived where the gradient of"
+     " this part's own output belongs", [("feed_forward.backward(grad_fed,",
+                                          "feed_forward.backward(grad_y,")]),
+    (1, "Softmax", "a name of PyTorch", "In NumPy it is `axis`",
+     [("exp_scores.sum(axis=-1, keepdims=True)", "exp_scores.sum(dim=-1, keepdims=True)")]),
+    (3, "Linear", "a name of PyTorch", "In NumPy it is `reshape`",
+     [("grad_y.reshape(-1, self.d_out)", "grad_y.view(-1, self.d_out)")]),
+    (6, "MultiHeadAttention", "a name of PyTorch", "In NumPy it is `swapaxes`",
+     [("Q, K, V = split_heads(Q, self.h)", "Q, K, V = Q.transpose(1, 2)")]),
+    (6, "MultiHeadAttention", "signature", "takes `allowed` and `rng` by name alone",
+     [("(Q, K, V, allowed=allowed, rng=rng)", "(Q, K, V, allowed)")]),
+    (8, "Embedding", "index", "Long enough is axis 0.", [("self.E.value[ids]",
+                                                         "self.E.value[:, ids]")]),
+    (13, "greedy_decode", "mask without axes", "mask[:, None, None, :]",
+     [("memory_allowed = not_padding(src, model.pad)", "memory_allowed = src != model.pad")]),
+    (12, "EncoderLayer", "wrong count", "Added up they are right",
+     [(f"return grad_x + {PARTS}", f"return grad_x, *{PARTS[4:-1]}")]),
 ]
 
 
@@ -295,6 +333,13 @@ NOT_THAT = [  # exercise, name, words of a reason that is false here, what is ch
     (10, "LabelSmoothedCrossEntropy", "(q - q)",
      [("cache.real, p_minus_q, 0)", "cache.real, 0 * p_minus_q, 0)")]),
 ]
+NOT_THERE = [  # the same, of what does not stand in the code
+    (1, "Softmax", "condition", [("total = exp_scores.sum(", "total = exp_scores.max(")]),
+    (6, "MultiHeadAttention", "fixed number", [
+        ("split_heads(Q, self.h), split_heads(K, self.h), split_heads(V, self.h)", "Q, K, V"),
+        ("forward(merge_heads(heads))", "forward(heads)")]),
+    (11, "warmup_rate", "`min`", [("step * warmup_steps**-1.5", "step / warmup_steps**-1.5")]),
+]
 
 
 @pytest.mark.parametrize(("number", "name", "words", "edits"), NOT_THAT)
@@ -302,3 +347,10 @@ def test_a_false_reason_is_not_said(number, name, words, edits):
     report = check(answer(number, name, *edits))
     assert not report
     assert words not in report.message
+
+
+@pytest.mark.parametrize(("number", "name", "words", "edits"), NOT_THERE)
+def test_no_hint_speaks_of_what_does_not_stand_in_the_code(number, name, words, edits):
+    report = check(answer(number, name, *edits))
+    assert not report
+    assert not [hint for hint in report.hints[:2] if words in hint]
