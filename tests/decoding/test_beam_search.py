@@ -112,7 +112,9 @@ def plain(model, src, beam, alpha, max_len):
     return max(done, key=lambda d: d[1])
 
 
-@pytest.mark.parametrize(("beam", "alpha"), [(1, 3.0), (2, 0.0), (2, 3.0), (4, 1.5), (9, 2.0)])
+@pytest.mark.parametrize(("beam", "alpha"), [
+    (1, 3.0), (2, 0.0), (4, 1.5), *(pytest.param(*slow, marks=pytest.mark.slow)
+                                    for slow in ((2, 3.0), (9, 2.0)))])
 def test_a_padded_batch_equals_the_plain_search_of_each_source(rng, beam, alpha):
     for model in models_of(rng, 7, 12):
         src = rng.integers(3, 7, (4, 5))

@@ -247,6 +247,12 @@ WRONG = [
     (13, "greedy_decode", "max_len ignored", ("for _ in range(max_len)", "while True")),
     (13, "greedy_decode", "longer than the model", ("min(src.shape[1] + 50, model.max_len)",
                                                     "src.shape[1] + 50")),
+    (1, "Softmax", "unknown name", ("mean_grad = (grad_weights", "mean_grad = (grad_w")),
+    (1, "Softmax", "nan", ("scores.max(axis=-1", "scores.mean(axis=-1")),
+    (5, "not_padding", "axes not inserted", ("(ids != pad)[:, None, None, :]", "ids != pad")),
+    (5, "Mask", "inf", ("np.where(allowed, scores, -math.inf)",
+                             "np.where(allowed, -math.inf, scores)")),
+    (13, "greedy_decode", "another index", ("logits[:, -1]", "logits[:, 0]")),
 ]
 
 PIECES = "layer norm with var, and a backward in pieces"

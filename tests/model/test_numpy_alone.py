@@ -3,8 +3,6 @@
 import subprocess
 import sys
 
-import pytest
-
 PROGRAM = """
 import sys
 import numpy as np
@@ -64,15 +62,3 @@ def test_flags_of_the_librarys_own_products_are_no_warnings():
     assert run.stderr.count("encountered in exp") == 9
     assert run.stderr.count("encountered in matmul") == 3
     assert run.stderr.count("__main__:1: RuntimeWarning") == 6
-
-
-@pytest.mark.slow
-def test_an_environment_with_numpy_only_is_enough(tmp_path, pytestconfig):
-    """A virtual environment that holds NumPy, and the package without its other dependencies."""
-    python = tmp_path / "venv" / ("Scripts" if sys.platform == "win32" else "bin") / "python"
-    subprocess.run([sys.executable, "-m", "venv", tmp_path / "venv"], check=True)
-    for what in (["numpy"], ["--no-deps", str(pytestconfig.rootpath)]):
-        subprocess.run([python, "-m", "pip", "install", "-q", *what], check=True)
-    run = subprocess.run([python, "-c", PROGRAM], capture_output=True, text=True, cwd=tmp_path)
-    assert run.returncode == 0, run.stderr
-    assert run.stdout.endswith(" alone\n")

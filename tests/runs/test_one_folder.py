@@ -107,7 +107,8 @@ def test_a_kill_in_the_first_save_keeps_no_command_out(
 ):
     """The process ends before the checkpoint takes its place. The run begins in the same folder."""
     monkeypatch.chdir(tmp_path)
-    environment = os.environ | {"PYTHONPATH": str(tmp_path)}
+    path = os.pathsep.join([str(tmp_path), str(Path(__file__).parents[2])])
+    environment = os.environ | {"PYTHONPATH": path}
     (tmp_path / "sitecustomize.py").write_text(
         "import os, signal\nos.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n")
     for out in ([], ["--out", "r"]):

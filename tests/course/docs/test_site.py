@@ -240,20 +240,6 @@ def test_axe_finds_nothing(page, address, axe):
     assert found == {}
 
 
-def test_an_answer_is_seen_after_a_click_or_a_key(page, address):
-    page.goto(address + "pages/02_softmax_and_its_jacobian.html")
-    first = page.locator("details.hide").first
-    printed = first.locator(".cell_output")
-    assert not printed.is_visible()
-    first.locator("summary").click()
-    assert printed.is_visible()
-    said = page.locator("article details:not(.hide)").first
-    assert not said.locator("p").first.is_visible()
-    said.locator("summary").focus()
-    page.keyboard.press("Enter")
-    assert said.locator("p").first.is_visible()
-
-
 def test_downloads_of_a_lesson_are_notebooks(page, address):
     page.goto(address + "pages/02_softmax_and_its_jacobian.html")
     sizes = {}
