@@ -155,3 +155,14 @@ def test_nothing_has_a_rendering_that_the_glossary_avoids():
 
 def test_a_rendering_that_the_glossary_avoids_is_found():
     assert chinese.two_ways("层归一化") == ["归一化: the glossary says 层规范化"]
+
+
+def test_the_glossary_names_the_first_lesson_of_each_term():
+    rows = re.findall(r"^\| .+? \| (.+?) \|.*?\| 第 (\d+) 课 \|",
+                      read(ROOT / "docs" / "zh" / "glossary.md"), re.MULTILINE)
+    assert rows
+    texts = {int(path.name[:2]): read(chinese.source(path)) for path in build.SOURCES}
+    for renderings, number in rows:
+        terms = renderings.removesuffix("（dropout）").split("、")
+        first = next(n for n in texts if all(term in texts[n] for term in terms))
+        assert (terms, first) == (terms, int(number))

@@ -225,6 +225,17 @@ def test_marks_are_in_the_metadata_and_not_in_the_text():
         [1, "say", "B is wrong."], [1, "slide", ""], [1, "slide", "Now\ntwo"]]})
 
 
+@pytest.mark.parametrize("language", ["en", "zh"])
+@lessons
+def test_every_decimal_number_on_a_slide_stands_in_its_lesson(path, language):
+    notebook = chinese.read(path, language)
+    known = str([(cell.source, cell.get("outputs")) for cell in notebook.cells])
+    for slide in slides.Deck(notebook).slides:
+        words = re.sub(r"Lesson [\d.]+|第 [\d.]+ 节", "", f"{slide.title} {slide.show}")
+        for number in re.findall(r"(?<![\d.])\d+\.\d+(?![\d.])", words):
+            assert number in known, f"{number} is on a slide, and not in the lesson"
+
+
 def test_a_drawing_grows_by_clicks():
     assert slides.in_steps("w = 1\nplot(w)", "png") == "png"
     for program, count in (("attention_shapes()", 3), ("attention_gradients(Q, K, V)", 8),
