@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from .adapters import Reading, adapted
+from .adapters import read
 from .finding import arguments, arrays_in
 from .report import ALL, Fault, GradientReport, Row, Verdict, Why
 from .slopes import COMPLEX_STEP, DOUBLE, FLOAT32, SINGLE, Precision, Slope, decided
@@ -55,60 +55,96 @@ def check_gradients(layer: Any, *inputs: Any, seed: int = 0, **options: Any) -> 
     TypeError when there is nothing to check: no float input and no Parameter
     ValueError when an input is nan or inf
     """
-    layers = adapted(layer, *inputs, **options)
-    if not isinstance(layers[0], Reading):
-        proof = Proof(layer, inputs, options, seed)
-        names = {f"input {i}": name for i, name in enumerate(
-            arguments(layer.forward, with_defaults=True)) if name not in proof.parameters}
-        rows = proof.decided_rows()
-        for row in rows:
-            row.tensor = names.get(row.tensor, row.tensor)
-        return GradientReport(type(layer).__name__, rows)
-    known, rows = likeliest(layers, options, seed)
-    gaps, single = known.gaps, any(Why.SINGLE in row.why for row in rows)
-    some = len(known.parameters)
-    along = f"{SINGLE.directions} random directions" if single else "one random direction"
-    checked = f"Checked: {some} of {some + len(gaps)} arrays, each along {along}."
-    return GradientReport(known.title, rows, gaps=gaps,
-                          checked="\n".join([*filter(None, [known.way.note]), checked]))
+    return Proof(layer, inputs, options, seed).report()
 
 
-def likeliest(layers: list[Reading], options: dict, seed: int) -> tuple[Reading, list[Row]]:
-    """Try the readings of a layer; return the first one with fewest wrong rows, and its rows."""
-    found = []
-    for layer in layers:
-        found.append((layer, Proof(layer, (), options, seed).decided_rows()))
-        if not any(row.wrong for row in found[-1][1]):
-            return found[-1]
-    return min(found, key=lambda pair: sum(1 + 99 * np.isnan(row.analytic)
-                                           for row in pair[1] if row.wrong))
+def check_finite(arrays: Iterable) -> None:
+    """Refuse nan and inf; -inf may stand in a mask."""
+    for x in arrays:
+        if wrong := [n for n in x[~np.isfinite(x)] if n != -np.inf]:
+            raise ValueError(f"inputs must be finite, or -inf in a mask, got {wrong[0]}")
+
+
+class Own:
+    """A float64 copy of a layer in the form of this package, with its inputs."""
+
+    def __init__(self, layer: Any, inputs: Iterable, options: dict) -> None:
+        self.layer, self.options = copy.deepcopy(layer), options
+        self.parameters = dict(getattr(self.layer, "named_parameters", dict)())
+        self.inputs = [np.array(x) for x in inputs]
+        names = arguments(layer.forward, with_defaults=True)
+        names += [f"input {i}" for i in range(len(names), len(self.inputs))]
+        self.names = [f"input {i}" if name in self.parameters else name
+                      for i, name in enumerate(names[: len(self.inputs)])]
+        self.floats = [i for i, x in enumerate(self.inputs) if x.dtype.kind == "f"]
+
+    def tensors(self) -> dict[str, np.ndarray]:
+        """Return {name: float64 array} of the float inputs and the Parameters."""
+        found = {self.names[i]: self.inputs[i].astype(float) for i in self.floats}
+        return found | {name: p.value.astype(float) for name, p in self.parameters.items()}
+
+    def forward(self, values: dict) -> tuple[Any, Any]:
+        """Return (y, cache) for {name: array}."""
+        for name, parameter in self.parameters.items():
+            parameter.value = values[name]
+        arrays = [values.get(name, x) for name, x in zip(self.names, self.inputs)]
+        options = {n: copy.deepcopy(x) if n == "rng" else x for n, x in self.options.items()}
+        return self.layer.forward(*arrays, **options)
+
+    def backward(self, values: dict, u: Any, cache: Any) -> list:
+        """Add to the gradients of the Parameters; return those of the inputs as a list."""
+        for name, parameter in self.parameters.items():
+            parameter.value = values[name]
+        returned = self.layer.backward(u, cache)
+        if returned is None:
+            return []
+        return list(returned) if isinstance(returned, (tuple, list)) else [returned]
+
+    def gradients(self, values: dict, u: Any, cache: Any) -> tuple[dict, list[Row]]:
+        """Return ({name: gradient}, rows with the faults that need no comparison)."""
+        for name, parameter in self.parameters.items():
+            parameter.grad = np.zeros_like(values[name])
+        returned = self.backward(values, copy.copy(u), cache)          # backward may write in it
+        if len(returned) == len(self.inputs):                          # with a None for ids
+            returned = [returned[i] for i in self.floats]
+        if len(returned) != len(self.floats):
+            return {}, [Row("backward", state=Verdict.WRONG, fault=Fault.COUNT, details=dict(
+                got=len(returned), must=len(self.floats)))]
+        found = dict(zip([self.names[i] for i in self.floats], returned))
+        found |= {n: p.grad.copy() for n, p in self.parameters.items()}
+        if any(np.shape(found[n]) != np.shape(values[n]) for n in found):
+            return found, []
+        self.backward(values, copy.copy(u), cache)
+        faults = []
+        for n, p in self.parameters.items():
+            # In sums of many terms, as in rows of E, an entry may cancel: it is not exactly double.
+            atol = 1e-9 * np.abs(found[n]).max(initial=0) + 1e-14 * np.linalg.norm(u)
+            if not np.allclose(p.grad, 2 * found[n], rtol=1e-9, atol=atol):
+                faults.append(Row(n, state=Verdict.WRONG, fault=Fault.NOT_ADDED))
+        return found, faults
 
 
 class Proof:
-    """A float64 copy of a layer; `tensors` has its float inputs and its parameters by name.
+    """The comparison of both sides; `layer` is an Own layer or a Reading of another one.
 
+    tensors : {name: float64 array} of inputs and parameters
     u : the gradient of the output, drawn at random
     near : for each tensor the way to a point close by
     kept : the dtypes in the cache
     """
 
     def __init__(self, layer: Any, inputs: Iterable, options: dict, seed: int) -> None:
-        self.layer = layer if isinstance(layer, Reading) else copy.deepcopy(layer)
-        self.options = options
-        self.rng = np.random.default_rng(seed)
-        self.parameters = dict(getattr(self.layer, "named_parameters", dict)())
-        self.inputs = [np.array(x) for x in inputs]
-        self.floats = [i for i, x in enumerate(self.inputs) if x.dtype.kind == "f"]
-        self.tensors = {f"input {i}": self.inputs[i].astype(float) for i in self.floats}
-        self.tensors |= {name: p.value.astype(float) for name, p in self.parameters.items()}
+        inputs = tuple(inputs)
+        check_finite(x for _, x in arrays_in(inputs))
+        self.title, self.rng = type(layer).__name__, np.random.default_rng(seed)
+        self.reading = read(layer, inputs, options)
+        self.layer = self.reading or Own(layer, inputs, options)
+        self.tensors = self.layer.tensors()
         if not self.tensors:
             raise TypeError("inputs must hold a float array, or the layer a Parameter; integer"
                             " inputs are only passed on, and as_layer says what is a parameter")
+        check_finite(self.tensors.values())
         self.finite = {n: np.where(x == -np.inf, 0, x) for n, x in self.tensors.items()}
-        for x in self.finite.values():
-            if not np.isfinite(x).all():
-                raise ValueError("inputs must be finite, or -inf in a mask, got"
-                                 f" {x[~np.isfinite(x)][0]}")
         self.y, self.cache = self.run({})
         if np.isnan(self.y).any():
             raise ValueError("forward must give no nan, got one: log of a negative number is one")
@@ -127,6 +163,18 @@ class Proof:
         if any(np.sum(x * self.u) > near_u * np.linalg.norm(x) for x in alike):
             self.u = self.rng.standard_normal(np.shape(self.y))        # x was drawn by this seed
 
+    def report(self) -> GradientReport:
+        """Compare the gradients of all tensors."""
+        rows = self.decided_rows()
+        if self.reading is None:
+            return GradientReport(self.title, rows)
+        single = any(Why.SINGLE in row.why for row in rows)
+        along = f"{SINGLE.directions} random directions" if single else "one random direction"
+        some, gaps = len(self.tensors), self.reading.gaps
+        checked = f"Checked: {some} of {some + len(gaps)} arrays, each along {along}."
+        return GradientReport(self.reading.calls.layer.title, rows, gaps=gaps,
+                              checked=f"{self.reading}\n{checked}")
+
     def beside(self) -> "Proof | None":
         """Return the same proof at a point beside this one; None if forward has no value there."""
         other = copy.copy(self)
@@ -138,12 +186,8 @@ class Proof:
 
     def run(self, shift: dict, dtype: type = float) -> tuple[Any, Any]:
         """Return (y, cache) of forward with tensors[name] + shift[name] for names in `shift`."""
-        values = {n: x.astype(dtype) + shift.get(n, 0) for n, x in self.tensors.items()}
-        arrays = [values.get(f"input {i}", x) for i, x in enumerate(self.inputs)]
-        for name, parameter in self.parameters.items():
-            parameter.value = values[name]
-        options = {n: copy.deepcopy(x) if n == "rng" else x for n, x in self.options.items()}
-        return self.layer.forward(*arrays, **options)
+        return self.layer.forward({n: x.astype(dtype) + shift.get(n, 0)
+                                   for n, x in self.tensors.items()})
 
     def decided_rows(self) -> list[Row]:
         """Return the rows; rows on a kink are measured at a point beside the kink."""
@@ -181,41 +225,13 @@ class Proof:
 
     def gradients(self) -> tuple[dict[str, np.ndarray], list[Row]]:
         """Return ({tensor: gradient}, rows with the reason why gradients cannot be compared)."""
-        returned = self.backward()
-        names = [f"input {i}" for i in self.floats]
-        if len(returned) == len(self.inputs):                          # with a None for ids
-            returned = [returned[i] for i in self.floats]
-        if len(returned) != len(names):
-            return {}, [Row("backward", state=Verdict.WRONG, fault=Fault.COUNT, details=dict(
-                got=len(returned), must=len(names)))]
-        found = dict(zip(names, returned))
-        found |= {n: p.grad.copy() for n, p in self.parameters.items()}
+        u = self.u if np.ndim(self.y) else float(self.u)
+        found, faults = self.layer.gradients(self.tensors, u, self.cache)
         if any(np.asarray(g).dtype.char == "e" for g in found.values()):
             raise TypeError(HALF)
-        problems = [Row(n, state=Verdict.WRONG, fault=Fault.SHAPE, details=dict(
+        return found, faults or [Row(n, state=Verdict.WRONG, fault=Fault.SHAPE, details=dict(
             got=np.shape(g), must=self.tensors[n].shape))
             for n, g in found.items() if np.shape(g) != self.tensors[n].shape]
-        if problems:
-            return found, problems
-        self.backward(clear=False)
-        for n, p in self.parameters.items():
-            # In sums of many terms, as in rows of E, an entry may cancel: it is not exactly double.
-            atol = 1e-9 * np.abs(found[n]).max(initial=0) + 1e-14 * np.linalg.norm(self.u)
-            if not np.allclose(p.grad, 2 * found[n], rtol=1e-9, atol=atol):
-                problems.append(Row(n, state=Verdict.WRONG, fault=Fault.NOT_ADDED))
-        return found, problems
-
-    def backward(self, clear: bool = True) -> list:
-        """Return the result of backward(u) as a list."""
-        for name, parameter in self.parameters.items():
-            parameter.value = self.tensors[name]
-            if clear:
-                parameter.grad = np.zeros_like(parameter.value)
-        u = self.u.copy() if np.ndim(self.y) else float(self.u)        # backward may write in it
-        returned = self.layer.backward(u, self.cache)
-        if returned is None:
-            return []
-        return list(returned) if isinstance(returned, (tuple, list)) else [returned]
 
     def row(self, name: str, gradients: dict, directions: dict,
             coarsest: Precision = DOUBLE) -> Row:

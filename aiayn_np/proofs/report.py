@@ -85,6 +85,7 @@ class Gap(Enum):
 
     NO_FLOATS = "holds no floats"
     FORGOTTEN = "has no gradient, though the output depends on it"
+    OUTSIDE = "stands outside of the layer"
     NOT_TAKEN = "is an output whose gradient backward does not take"
 
 

@@ -1,4 +1,4 @@
-"""Ten habits in which public code writes layers, right and with the faults that were found there.
+"""Nine habits in which public code writes layers, right and with the faults that were found there.
 
 Each entry of HABITS is a function `make(rng, fault)` that returns (layer, inputs). A fault is a
 word that the code below asks for; "" is the right layer.
@@ -121,7 +121,7 @@ def lists(rng, fault):
     return FeedForward(rng, fault), (rng.standard_normal((5, 4)),)
 
 
-# 5 nothing returned: the result in output, gradients in dinputs and dweights
+# 5 a result that is kept too, gradients in dinputs and dweights
 
 
 class Activation:
@@ -131,6 +131,7 @@ class Activation:
     def forward(self, inputs):
         self.inputs = inputs
         self.output = softmax(inputs @ self.weights)
+        return self.output
 
     def backward(self, dvalues):
         dscores = softmax_back(self.output, dvalues)
@@ -140,6 +141,7 @@ class Activation:
             dscores = dscores / len(dvalues)
         self.dweights = self.inputs.T @ dscores
         self.dinputs = dscores @ self.weights.T
+        return self.dinputs
 
 
 def attributes(rng, fault):
@@ -149,30 +151,7 @@ def attributes(rng, fault):
     return layer, (rng.standard_normal((3, 4)),)
 
 
-# 6 a backward that takes a learning rate and steps
-
-
-class Stepping:
-    def __init__(self, rng, fault):
-        self.weights, self.bias = rng.standard_normal((4, 3)), rng.standard_normal(3)
-        self.fault = fault
-
-    def forward(self, x):
-        self.x = x
-        return x @ self.weights + self.bias
-
-    def backward(self, dout, learning_rate):
-        dx = dout @ self.weights.T
-        self.weights -= learning_rate * self.x.T @ dout
-        self.bias = self.bias - learning_rate * dout.sum(axis=0)
-        return dout @ self.weights.T if self.fault == "stepped" else dx
-
-
-def stepping(rng, fault):
-    return Stepping(rng, fault), (rng.standard_normal((5, 4)),)
-
-
-# 7 objects that hold data and grad, and a layer that is called
+# 6 objects that hold data and grad, and a layer that is called
 
 
 class Weight:
@@ -191,15 +170,14 @@ class Residual:
     def backward(self, dout):
         g = dout * (1 - self.h**2)
         self.W.grad += self.x.T @ g
-        branch = {"lost": 0, "plus one": 1}.get(self.fault, dout)
-        return g @ self.W.data.T + branch
+        return g @ self.W.data.T + (0 if self.fault == "lost" else dout)
 
 
 def objects(rng, fault):
     return Residual(rng, fault), (rng.standard_normal((3, 4)),)
 
 
-# 8 functions that get a dict of parameters and return a dict of gradients
+# 7 functions that get a dict of parameters and return a dict of gradients
 
 
 def parameter_dict(rng, fault):
@@ -222,22 +200,29 @@ def parameter_dict(rng, fault):
     return (attend, attend_backward), (rng.standard_normal((2, 3, 4)), parameters)
 
 
-# 9 one function that returns a loss and its gradient
+# 8 a loss that keeps all, and ignores its gradient
 
 
-def loss_function(rng, fault):
-    def softmax_loss(scores, targets):
-        p = softmax(scores)
-        rows = np.arange(len(targets))
-        floor = 0.1 if fault == "epsilon" else 0.0
-        loss = -np.log(p[rows, targets] + floor).mean()
-        p[rows, targets] -= 1
-        return loss, p if fault == "count" else p / len(targets)
+class SoftmaxLoss:
+    def __init__(self, fault):
+        self.fault = fault
 
-    return softmax_loss, (rng.standard_normal((4, 6)), np.array([1, 0, 5, 1]))
+    def forward(self, scores, targets):
+        self.p, self.t = softmax(scores), targets
+        floor = 0.1 if self.fault == "epsilon" else 0.0
+        return -np.log(self.p[np.arange(len(targets)), targets] + floor).mean()
+
+    def backward(self, dout=1):
+        p = self.p.copy()
+        p[np.arange(len(p)), self.t] -= 1
+        return p if self.fault == "count" else p / len(p)
 
 
-# 10 layers in a list, with masks from NumPy's global generator
+def loss_layer(rng, fault):
+    return SoftmaxLoss(fault), (rng.standard_normal((4, 6)), np.array([1, 0, 5, 1]))
+
+
+# 9 layers in a list, with masks from NumPy's global generator
 
 
 class Dropout:
@@ -278,13 +263,13 @@ def nested(rng, fault):
 
 
 HABITS = {function.__name__: function for function in (
-    cached_functions, kept_input, dicts, lists, attributes, stepping, objects, parameter_dict,
-    loss_function, nested)}
+    cached_functions, kept_input, dicts, lists, attributes, objects, parameter_dict, loss_layer,
+    nested)}
 TENSORS = {  # of each habit, as a report names them
     "cached_functions": "x gamma beta", "kept_input": "x W b", "dicts": "params.E",
     "lists": "x params.0 params.1 params.2 params.3", "attributes": "inputs weights",
-    "stepping": "x weights bias", "objects": "x W",
-    "parameter_dict": "x parameters.W_q parameters.W_k parameters.W_v", "loss_function": "scores",
+    "objects": "x W",
+    "parameter_dict": "x parameters.W_q parameters.W_k parameters.W_v", "loss_layer": "scores",
     "nested": "x layers.0.W layers.0.b layers.2.W layers.2.b",
 }
 FAULTS = [  # habit, fault, the tensors whose gradient is wrong
@@ -297,12 +282,10 @@ FAULTS = [  # habit, fault, the tensors whose gradient is wrong
     ("lists", "relu", "x params.0 params.1"),               # ReLU's slope from the wrong array
     ("attributes", "sum", "inputs weights"),                # softmax without the sum
     ("attributes", "batch", "inputs weights"),              # softmax divided by the batch
-    ("stepping", "stepped", "x"),                           # uses W after its step
     ("objects", "lost", "x"),                               # the residual branch is missing
-    ("objects", "plus one", "x"),                           # the residual branch is + 1
     ("parameter_dict", "scale", "x parameters.W_q parameters.W_k"),    # 1 / sqrt(d_k) is missing
     ("parameter_dict", "swapped", "x parameters.W_q parameters.W_k"),  # two gradients swapped
-    ("loss_function", "count", "scores"),                   # not divided by the number of targets
-    ("loss_function", "epsilon", "scores"),                 # log(p + eps) in the loss only
+    ("loss_layer", "count", "scores"),                      # not divided by the number of targets
+    ("loss_layer", "epsilon", "scores"),                    # log(p + eps) in the loss only
     ("nested", "redrawn", "x layers.0.W layers.0.b"),       # the mask is drawn again in backward
 ]

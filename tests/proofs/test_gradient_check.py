@@ -75,6 +75,10 @@ def x(rng):
     return rng.standard_normal((2, 5, 3))
 
 
+def squared(x):
+    return x**2, x
+
+
 def scaled(layer, grad_y, cache):
     return layer.backward(grad_y, cache) * (1 + 1e-6)
 
@@ -461,16 +465,16 @@ def test_a_right_gradient_that_is_returned_in_float32_is_right_and_told(x):
     def square_back(wrong):
         return lambda dout, x: (2 * (1 + wrong) * dout * x).astype(np.float32)
 
-    report = check_gradients((np.square, square_back(0)), x)
+    report = check_gradients((squared, square_back(0)), x)
     assert report, report
     assert report.worst.verdict == "ok, the gradient is float32, right to 1e-7"
-    assert not check_gradients((np.square, square_back(1e-4)), x)
+    assert not check_gradients((squared, square_back(1e-4)), x)
 
 
 @pytest.mark.parametrize("entry", [np.nan, np.inf])
 def test_inputs_that_are_not_finite_are_refused(entry):
     with pytest.raises(ValueError, match=f"inputs must be finite, or -inf in a mask, got {entry}"):
-        check_gradients((np.square, lambda dout, x: 2 * dout * x), np.array([1, entry]))
+        check_gradients((squared, lambda dout, x: 2 * dout * x), np.array([1, entry]))
 
 
 def test_an_output_that_is_nan_is_told():
@@ -484,13 +488,13 @@ def test_a_kink_everywhere_is_undecided_and_the_report_is_false():
     def saw(x):
         return np.abs(np.real(x) * 1e9 % 2 - 1) * 1e-9
 
-    report = check_gradients((saw, lambda dout, x: dout), np.array([1.0, 2.0]))
+    report = check_gradients((saw, lambda dout: dout), np.array([1.0, 2.0]))
     assert not report, report
 
 
 def test_a_tensor_on_a_kink_is_measured_beside_it_and_told():
     x = np.zeros((3, 4))
-    relu = (lambda x: np.where(np.real(x) > 0, x, 0)), (lambda dout, x: dout * (x > 0))
+    relu = (lambda x: (np.where(np.real(x) > 0, x, 0), x)), (lambda dout, x: dout * (x > 0))
     report = check_gradients(relu, x)
     assert report, report
     assert "kink" in report.worst.verdict
@@ -514,8 +518,8 @@ def test_an_input_that_the_seed_drew_hides_nothing():
 def test_one_wrong_entry_of_many_is_found_and_the_number_of_examined_ones_told(rng):
     def back(dout, x):
         dx = 2 * dout * x
-        dx[7, 11] += 0.5
+        dx[7, 11] *= 1.5
         return dx
 
-    report = check_gradients((np.square, back), rng.standard_normal((50, 40)))
+    report = check_gradients((squared, back), rng.standard_normal((50, 40)))
     assert re.search(r"worst entry \[7, 11\] is .* \(500 of 2000 were examined\)", str(report))

@@ -8,10 +8,11 @@ from neighbours import NEIGHBOURS
 from neighbours import REFUSED as REFUSED_NEIGHBOURS
 from strangers import HALVES, NUMBERS, REFUSED, STRANGERS, HalfInput
 
+from aiayn_np import Parameter
 from aiayn_np.proofs.gradient_check import check_gradients
 
 KINDS = ("linear", "tanh", "square", "softmax", "two outputs")
-STYLES = ("functions", "weights", "params", "steps")                   # 20 with the kinds
+STYLES = ("functions", "weights", "params", "parameters")              # 20 with the kinds
 TYPES = (np.float64, np.float32)
 CASES = [(kind, style, i) for i in range(10) for kind in KINDS for style in STYLES]
 
@@ -67,27 +68,25 @@ def make(kind, style, i, faulty):
     class Layer(SimpleNamespace):
         def forward(self, x):
             held = self.params if style == "params" else vars(self)
+            held = {name: getattr(held[name], "value", held[name]) for name in "Wb"}
             outputs, self.cache = step(x, held["W"], held["b"])
             return outputs if len(outputs) > 1 else outputs[0]
 
-        def back(self, grads, rate=1.0):
+        def back(self, *grads):
             dx, dW, db = backward(kind, grads, self.cache, fault)
             if style == "params":
                 self.grads = {"W": dW, "b": db}
-            elif style == "steps":
-                self.W, self.b = self.W - rate * dW, self.b - rate * db
+            elif style == "parameters":
+                self.W.grad, self.b.grad = self.W.grad + dW, self.b.grad + db
             else:
                 self.dW, self.db = dW, db
             return dx
 
-    methods = {
-        (False, False): lambda self, dy: self.back((dy,)),
-        (True, False): lambda self, dy, dz: self.back((dy, dz)),
-        (False, True): lambda self, dy, lr: self.back((dy,), lr),
-        (True, True): lambda self, dy, dz, lr: self.back((dy, dz), lr),
-    }
-    Layer.backward = methods[kind == "two outputs", style == "steps"]
+    two = (lambda self, dy, dz: self.back(dy, dz)), (lambda self, dy: self.back(dy))
+    Layer.backward = two[kind != "two outputs"]
     held = {"W": W.astype(dtype), "b": b.astype(dtype)}
+    if style == "parameters":
+        held = {name: Parameter(x) for name, x in held.items()}
     return Layer(params=held) if style == "params" else Layer(**held), (x,)
 
 
@@ -219,5 +218,5 @@ def test_layers_in_foreign_styles_are_judged_rightly_for_20_seeds(name):
 @pytest.mark.parametrize("name", REFUSED | REFUSED_NEIGHBOURS)
 def test_a_layer_in_no_known_style_is_refused_with_what_to_write(name, k, seed):
     layer, inputs = (REFUSED | REFUSED_NEIGHBOURS)[name](np.random.default_rng(seed), k)
-    with pytest.raises(TypeError, match="or two functions around it are checked: check_gradients"):
+    with pytest.raises(TypeError, match="two functions around it are checked: check_gradients"):
         check_gradients(layer, *inputs, seed=seed)
