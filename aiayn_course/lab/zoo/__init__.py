@@ -4,7 +4,7 @@
     >>> print(BUGS[1].where, "-", BUGS[1].name)
     Softmax.backward - softmax backward without the sum
     >>> hunt(BUGS[1], ["gradient: softmax", "values: attention"])        # which of them fail?
-    {'gradient: softmax': 'wrong: input 0'}
+    {'gradient: softmax': 'wrong: scores'}
 
 `with BUGS[1].plant():` makes the package wrong in the block. To practise, plant a random bug and
 find it. A model with a bug may learn to copy all the same: see

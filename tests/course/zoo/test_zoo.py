@@ -128,7 +128,7 @@ def test_a_check_that_fails_without_a_bug_ends_the_hunt(monkeypatch, capsys, few
     assert main(["zoo", "30"]) == 1
     out, err = capsys.readouterr()
     assert re.fullmatch(r"\d of 5 checks fail with no bug planted: nothing can be hunted\n", out)
-    assert "gradient: softmax: wrong: input 0" in err
+    assert "gradient: softmax: wrong: scores" in err
 
 
 def test_the_command_tells_about_single_bugs(capsys, few_checks):
