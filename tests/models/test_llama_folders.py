@@ -6,10 +6,8 @@ import shutil
 import numpy as np
 import pytest
 from hugging_face import GOLDEN
-from real_models import TOKENIZERS
 from safetensors.numpy import load_file, save_file
 
-from aiayn_course.cli.main import main
 from aiayn_np.decoding.generation import GrowingText, start_generation
 from aiayn_np.files import CheckpointError
 from aiayn_np.models import load_llama
@@ -111,20 +109,6 @@ def test_a_qwen2_is_a_llama_whose_fourth_bias_is_zero(folder, rng):
     for rotary, name in ((attention.rotary_Q, "q"), (attention.rotary_K, "k")):
         want = gammas[f"model.layers.1.self_attn.{name}_norm.weight"]
         np.testing.assert_array_equal(rotary.norm.gamma.value, want)
-
-
-@pytest.mark.slow
-def test_every_command_works_on_it(folder, tmp_path, monkeypatch, capsys, blank_pictures):
-    shutil.copy(TOKENIZERS / "bert" / "tokenizer.json", folder)        # of as many ids
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "text.txt").write_text(TEXT, encoding="utf-8")
-    for command in (["generate", "llama", TEXT, "--steps", "5", "--temperature", "0"],
-                    ["perplexity", "llama", "text.txt"], ["attend", "llama", TEXT],
-                    ["trace", "llama", TEXT]):
-        assert main(command) == 0, command
-        out, err = capsys.readouterr()
-        assert out.strip()
-        assert err.removeprefix(WIDE) == ""
 
 
 def test_decoding_keeps_keys_and_shares_add_up(folder):
