@@ -9,109 +9,6 @@ import numpy as np
 from aiayn_np.proofs.adapters import as_layer
 
 
-def cs231n_batchnorm(rng, k):
-    def forward(x, gamma, beta, bn_param):
-        mu, var = x.mean(axis=0), ((x - x.mean(axis=0)) ** 2).mean(axis=0)
-        x_hat = (x - mu) / np.sqrt(var + bn_param["eps"])
-        bn_param["running_mean"] = 0.9 * bn_param.get("running_mean", 0) + 0.1 * mu
-        return gamma * x_hat + beta, (x_hat, gamma, var, bn_param["eps"])
-
-    def backward(dout, cache):
-        x_hat, gamma, var, eps = cache
-        g = dout * gamma
-        dx = (g - g.mean(0) - k * x_hat * (g * x_hat).mean(0)) / np.sqrt(var + eps)
-        return dx, (dout * x_hat).sum(0), dout.sum(0)
-
-    x, gamma, beta = rng.standard_normal((6, 4)), rng.uniform(1, 2, 4), rng.standard_normal(4)
-    return (forward, backward), (x, gamma, beta, {"eps": 1e-5})
-
-
-def cs231n_lstm_step(rng, k):
-    def forward(x, prev_h, prev_c, Wx):
-        a = x @ Wx + prev_h
-        i = 1 / (1 + np.exp(-a))
-        next_c = i * np.tanh(a) + prev_c
-        next_h = i * np.tanh(next_c)
-        return next_h, next_c, (x, Wx, a, i, next_c)
-
-    def backward(dnext_h, dnext_c, cache):
-        x, Wx, a, i, next_c = cache
-        t = np.tanh(next_c)
-        dc = k * dnext_c + dnext_h * i * (1 - t * t)
-        di = dnext_h * t + dc * np.tanh(a)
-        da = di * i * (1 - i) + dc * i * (1 - np.tanh(a) ** 2)
-        return da @ Wx.T, da, dc, x.T @ da
-
-    return (forward, backward), tuple(
-        rng.standard_normal(shape) for shape in ((2, 3), (2, 4), (2, 4), (3, 4)))
-
-
-def deeplearning_ai(rng, k):
-    def linear_activation_forward(A_prev, W, b):
-        Z = W @ A_prev + b
-        return np.maximum(0, Z), ((A_prev, W, b), Z)
-
-    def linear_activation_backward(dA, cache):
-        (A_prev, W, _), Z = cache
-        dZ = np.array(dA, copy=True)
-        dZ[Z <= 0] = 0
-        return W.T @ dZ, k * dZ @ A_prev.T, dZ.sum(axis=1, keepdims=True)
-
-    return (linear_activation_forward, linear_activation_backward), tuple(
-        rng.standard_normal(shape) for shape in ((4, 5), (3, 4), (3, 1)))
-
-
-class NumpyMl:
-    """Parameters, gradients and derived variables in dicts; lists of inputs in X."""
-
-    def __init__(self, rng, k):
-        self.parameters = {"W": rng.standard_normal((4, 3)), "b": np.zeros((1, 3))}
-        self.gradients = {name: np.zeros_like(x) for name, x in self.parameters.items()}
-        self.X, self.k = [], k
-
-    def forward(self, X, retain_derived=True):
-        if retain_derived:
-            self.X.append(X)
-        return X @ self.parameters["W"] + self.parameters["b"]
-
-    def backward(self, dLdy, retain_grads=True):
-        (X,) = self.X
-        self.gradients["W"] += X.T @ dLdy
-        self.gradients["b"] += self.k * dLdy.sum(axis=0, keepdims=True)
-        return dLdy @ self.parameters["W"].T
-
-
-class FromScratch:
-    """The layers of a network from scratch, in columns: backward(output_gradient, rate) steps."""
-
-    def __init__(self, rng, k):
-        self.weights, self.bias = rng.standard_normal((3, 4)), rng.standard_normal((3, 1))
-        self.k = k
-
-    def forward(self, input):
-        self.input = input
-        return np.dot(self.weights, self.input) + self.bias
-
-    def backward(self, output_gradient, learning_rate):
-        weights_gradient = self.k * np.dot(output_gradient, self.input.T)
-        input_gradient = np.dot(self.weights.T, output_gradient)
-        self.weights -= learning_rate * weights_gradient
-        self.bias -= learning_rate * output_gradient
-        return input_gradient
-
-
-def mean_square(y_true, y_pred):
-    return np.mean((y_true - y_pred) ** 2)
-
-
-def from_scratch_loss(rng, k):
-    def prime(y_true, y_pred):
-        return k * 2 * (y_pred - y_true) / np.size(y_true)
-
-    return (mean_square, lambda d, y_true, y_pred: d * prime(y_true, y_pred)), tuple(
-        rng.standard_normal((2, 5)))
-
-
 class MSELoss:
     def __init__(self, rng, k):
         self.k = k
@@ -122,49 +19,6 @@ class MSELoss:
 
     def backward(self):
         return self.k * 2 * self.diff / self.diff.size
-
-
-class Value:
-    """A number array with data, grad and a closure, as in micrograd."""
-
-    def __init__(self, data):
-        self.data, self.grad = data, np.zeros_like(data)
-
-
-class Micrograd:
-    def __init__(self, rng, k):
-        self.w, self.b, self.k = Value(rng.standard_normal((4, 3))), Value(np.zeros(3)), k
-
-    def __call__(self, x):
-        self.x, self.out = x, np.tanh(x @ self.w.data + self.b.data)
-        return self.out
-
-    def backward(self, grad):
-        g = grad * (1 - self.k * self.out**2)
-        self.w.grad += self.x.T @ g
-        self.b.grad += g.sum(0)
-        return g @ self.w.data.T
-
-
-class TwoOutputs:
-    """Two outputs whose gradients have names that tell nothing."""
-
-    def __init__(self, rng, k):
-        self.W, self.k = rng.standard_normal((4, 4)), k
-
-    def forward(self, x):
-        self.x, self.h = x, np.tanh(x @ self.W)
-        return self.h, x * x
-
-    def backward(self, a, b):
-        g = a * (1 - self.h**2)
-        self.dW = self.x.T @ g
-        return g @ self.W.T + self.k * 2 * b * self.x
-
-
-class Numbered(TwoOutputs):
-    def backward(self, d1, d2):
-        return super().backward(d1, d2)
 
 
 class InPlace:
@@ -234,19 +88,6 @@ class FloatInput:
         return grad @ self.params["w"].T
 
 
-def word_embedding(rng, k):
-    def forward(x, W):
-        return W[x], (x, W.shape)
-
-    def backward(dout, cache):
-        x, shape = cache
-        dW = np.zeros(shape)
-        np.add.at(dW, x, k * dout)
-        return dW
-
-    return (forward, backward), (np.array([[1, 2, 1], [0, 3, 1]]), rng.standard_normal((5, 4)))
-
-
 class MaskedAttention:
     def __init__(self, rng, k):
         self.k = k
@@ -293,25 +134,6 @@ def softmax_loss(rng, k):
         return -np.log(p[np.arange(N), y]).sum() / N, k * dx / N
 
     return loss, (rng.standard_normal((4, 6)), np.array([1, 0, 5, 1]))
-
-
-class CrossEntropy:
-    """One-hot targets in floats; backward returns the gradient of the predictions alone."""
-
-    def __init__(self, rng, k):
-        self.k = k
-
-    def forward(self, logits, targets):
-        e = np.exp(logits - logits.max(-1, keepdims=True))
-        self.p, self.t = e / e.sum(-1, keepdims=True), targets
-        return -(targets * np.log(self.p)).sum() / len(targets)
-
-    def backward(self, dout=1.0):
-        return self.k * dout * (self.p - self.t) / len(self.t)
-
-
-def cross_entropy(rng, k):
-    return CrossEntropy(rng, k), (rng.standard_normal((4, 3)), np.eye(3)[[0, 2, 1, 1]])
 
 
 def state_for_a_gradient(rng, k):
@@ -365,14 +187,11 @@ def of_class(cls, *shapes):
 
 
 CLASSES = {
-    NumpyMl: [(5, 4)], FromScratch: [(4, 1)], MSELoss: [(5, 2), (5, 2)], Micrograd: [(5, 4)],
-    TwoOutputs: [(3, 4)], Numbered: [(3, 4)], InPlace: [(5, 4)], CastCache: [(5, 6)],
-    CastInside: [(5, 4)], FloatInput: [(5, 4)],
+    MSELoss: [(5, 2), (5, 2)], InPlace: [(5, 4)], CastCache: [(5, 6)], CastInside: [(5, 4)],
+    FloatInput: [(5, 4)],
 }
 NEIGHBOURS = {cls.__name__: of_class(cls, *shapes) for cls, shapes in CLASSES.items()} | {
     function.__name__: function for function in (
-        cs231n_batchnorm, cs231n_lstm_step, deeplearning_ai, from_scratch_loss, word_embedding,
-        masked_attention, dropout_with_param, softmax_loss, cross_entropy, min_char_rnn)}
-REFUSED = {name: NEIGHBOURS.pop(name) for name in (
-    "FromScratch", "MSELoss", "from_scratch_loss", "cross_entropy", "softmax_loss")}
+        masked_attention, dropout_with_param, softmax_loss, min_char_rnn)}
+REFUSED = {name: NEIGHBOURS.pop(name) for name in ("MSELoss", "softmax_loss")}
 REFUSED["state_for_a_gradient"] = state_for_a_gradient
