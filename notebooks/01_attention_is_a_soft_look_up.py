@@ -7,7 +7,7 @@
 # | **You will learn** | what queries, keys and values are; what the shapes of attention mean; what the three attentions of the paper ask, and whom |
 # | **You need** | the dot product, matrix multiplication, a little Python |
 # | **Paper** | Section 3.2, Equation 1, Section 3.2.3 |
-# | **Time** | 45 minutes, without Lesson 1.8, which is *for the keen*: run its cell, skip its text |
+# | **Time** | two halves, *see* (to the end of Lesson 1.4) and *then prove* (from Lesson 1.5 on), of about 40 minutes each: estimated, never timed in a class; without Lesson 1.8, which is *for the keen*: run its cell, skip its text |
 #
 # Run the cells from top to bottom. Wherever it says **Predict**, stop, choose an answer, and only then go on.
 
@@ -505,7 +505,29 @@ print(f"q = x W^Q, k = x W^K  {np.mean(itself):4.0%} of the tokens look most at 
 # Without the matrices nearly every token finds itself. But what a word asks for is not what it is. With $W^Q$ and $W^K$ a token can look elsewhere, even random ones. <!-- result -->
 
 # %% [markdown]
-# ## 1.9 Check what this lesson claimed
+# ## 1.9 Yours: the other way round
+#
+# <!-- slide: Write your number down, then measure
+# In Lesson 1.7 all numbers learned but $W^Q$ and $W^K$. Now turn it round: in a new model *only* these learn, for 500 steps, and all other numbers stay as they were drawn. Which share of the 500 sequences does it write backwards, from 0 to 1? -->
+#
+# In Lesson 1.7 all numbers learned but $W^Q$ and $W^K$. Now turn it round: in a new model *only* these learn, for 500 steps, and all other numbers stay as they were drawn. Which share of the 500 sequences does it write backwards, from 0 to 1? First type the number that you predict. Then write the lines that measure it.
+
+# %% show=false
+from aiayn_course.exercises import judge
+
+predicted = 0.5                    # type your number first
+# yours: the share of the 500 sequences
+rng = np.random.default_rng(0)
+other_way = Transformer(task.vocab_size, **size, rng=rng).astype(np.float32)
+learn = [p for name, p in other_way.named_parameters() if "linear_Q" in name or "linear_K" in name]
+*_, end = train(other_way, task, steps=500, batch_size=64, rng=rng, optimizer=Adam(learn), validate_every=500)
+measured = end.validation
+judge(1, predicted, measured)
+
+# %% [markdown]
+# None. $W^Q$ and $W^K$ alone learn nothing of the task here, and all the others learn it without them. The map still needs both sides: what is asked for, and what is there to be asked. <!-- result -->
+#
+# ## 1.10 Check what this lesson claimed
 
 # %%
 hand = ScaledDotProductAttention()(Q, K, V)

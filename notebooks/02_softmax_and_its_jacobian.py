@@ -7,7 +7,7 @@
 # | **You will learn** | why softmax looks as it does; why large scores do no harm forwards and kill the gradient backwards; why nobody builds the Jacobian |
 # | **You need** | Lesson 1, the derivative of a quotient, the chain rule |
 # | **Paper** | Section 3.2.1, Equation 1 |
-# | **Time** | 45 minutes |
+# | **Time** | two halves, *see* (to the end of Lesson 2.3) and *then prove* (from Lesson 2.4 on), of about 40 minutes each: estimated, never timed in a class |
 #
 # Run the cells from top to bottom. Wherever it says **Predict**, stop, choose an answer, and only then go on.
 
@@ -434,7 +434,31 @@ scores = 2 * np.random.default_rng(0).standard_normal((3, 4))          # (3, 4) 
 print("the gradients agree:", bool(check_gradients(softmax, scores)))
 
 # %% [markdown]
-# ## 2.8 Check what this lesson claimed
+# ## 2.8 Yours: what stops Adam
+#
+# <!-- slide: Write your number down, then measure
+# With a lead of 25 Adam fails as well: after 100 steps the weight of the wanted key is below one in a billion. Adam divides a gradient by its usual size plus $\varepsilon = 10^{-9}$. Change this one number to $10^{-16}$, `Adam([s], eps=1e-16)`, and take 200 steps of rate 0.1 from a lead of 25. What is the weight of the wanted key then, from 0 to 1? -->
+#
+# With a lead of 25 Adam fails as well: after 100 steps the weight of the wanted key is below one in a billion. Adam divides a gradient by its usual size plus $\varepsilon = 10^{-9}$. Change this one number to $10^{-16}$, `Adam([s], eps=1e-16)`, and take 200 steps of rate 0.1 from a lead of 25. What is the weight of the wanted key then, from 0 to 1? First type the number that you predict. Then write the lines that measure it.
+
+# %% show=false
+from aiayn_course.exercises import judge
+
+predicted = 0.0                    # type your number first
+# yours: the weight of the wanted key after 200 steps
+row = Parameter(np.array([25.0, 0.0, 0.0]))
+adam = Adam([row], eps=1e-16)
+for _ in range(200):
+    w, cache = softmax.forward(row.value)
+    row.grad[:] = softmax.backward(by_weight(w), cache)
+    adam.step(0.1)
+measured = softmax(row.value)[1]
+judge(2, predicted, measured)
+
+# %% [markdown]
+# It has learned. So it was not the small gradient by itself that stopped Adam, but that it had become smaller than $\varepsilon$. <!-- result -->
+#
+# ## 2.9 Check what this lesson claimed
 #
 # <!-- slide:
 # `check_gradients` compares any backward with its forward, to twelve digits, and without a Jacobian (Lesson 4.5 shows how): -->

@@ -7,7 +7,7 @@
 # | **You will learn** | why dot products get large; what $\sqrt{d_k}$ is for, and why it is the root; why additive attention does without it; what the paper's reason does *not* explain |
 # | **You need** | Lessons 1 and 2; mean, variance and independence of random numbers |
 # | **Paper** | Section 3.2.1 and its footnote 4 |
-# | **Time** | 45 minutes, without Lesson 3.6, which is *for the keen*: run its cell, skip its text |
+# | **Time** | two halves, *see* (to the end of Lesson 3.3) and *then prove* (from Lesson 3.4 on), of about 40 minutes each: estimated, never timed in a class; without Lesson 3.6, which is *for the keen*: run its cell, skip its text |
 #
 # Run the cells from top to bottom. Wherever it says **Predict**, stop, choose an answer, and only then go on.
 
@@ -461,7 +461,30 @@ training.figure()
 # <!-- say: Ask what takes the place of $d_k$ here: the number of hidden entries. Often said and wrong: tanh alone does it. A sum of many bounded entries is large, if $v$ is. -->
 
 # %% [markdown]
-# ## 3.9 Check what this lesson claimed
+# ## 3.9 Yours: what the keys share
+#
+# <!-- slide: Write your number down, then measure
+# Lesson 3.2 says that the keys of a sequence share a part, and that a row does not see it. Change one cause: let all 32 tokens of the sequence be the same token, in the first of the three models (seed 0). Only the positions still differ. What is the variance within a row in layer 1, after the scale? (Lesson 3.2 prints it for different tokens.) -->
+#
+# Lesson 3.2 says that the keys of a sequence share a part, and that a row does not see it. Change one cause: let all 32 tokens of the sequence be the same token, in the first of the three models (seed 0). Only the positions still differ. What is the variance within a row in layer 1, after the scale? (Lesson 3.2 prints it for different tokens.) First type the number that you predict. Then write the lines that measure it.
+
+# %% show=false
+from aiayn_course.exercises import judge
+
+predicted = 0.8                    # type your number first
+# yours: the variance within a row in layer 1
+rng = np.random.default_rng(0)
+model = Transformer(100, N=3, d_model=512, d_ff=2048, h=8, P_drop=0.0, rng=rng)
+ids = np.full((1, 32), 7)                                              # one token, 32 times
+head = model.forward(ids, ids)[1].encoder.layers[0].self_attention.attention
+scores = head.Q @ head.K.mT / 8
+measured = scores.var(axis=-1).mean()
+judge(3, predicted, measured)
+
+# %% [markdown]
+# It is a small part of what it was, though queries and keys are as long as before: what all keys share, here the token, moves whole rows. <!-- result -->
+#
+# ## 3.10 Check what this lesson claimed
 
 # %%
 assert variance.error < 0.03                                           # at every width

@@ -7,7 +7,7 @@
 # | **You will learn** | the rules of the backward pass of attention; what `grad_scores` says; what a falling loss, a complex step and a comparison of outputs each can show |
 # | **You need** | Lessons 1 and 2, the chain rule |
 # | **Paper** | Section 3.2.1, Equation 1, Figure 2 (left) |
-# | **Time** | 45 minutes, without Lesson 4.6, which is *for the keen*: run its cells, skip its text, since no later part needs it |
+# | **Time** | two halves, *see* (to the end of Lesson 4.4) and *then prove* (from Lesson 4.5 on), of about 40 minutes each: estimated, never timed in a class; without Lesson 4.6, which is *for the keen*: run its cells, skip its text, since no later part needs it |
 #
 # Run the cells from top to bottom. Wherever it says **Predict**, stop, choose an answer, and only then go on.
 
@@ -599,7 +599,36 @@ print(f"from forward  slope along v {(u * attention(moved, moved, moved)).sum().
 # <!-- say: Let the class add the three bars: -0.90 - 1.36 + 5.42. Say: the sum is what forward measures. Often said and wrong: the mean of the three, or the largest one. -->
 
 # %% [markdown]
-# ## 4.9 Check what this lesson claimed
+# ## 4.9 Yours: a wrong sign
+#
+# <!-- slide: Write your number down, then measure
+# Write a fourth wrong backward: `grad_Q` has the wrong sign, the other two are right. At the start it points less than 90 degrees away from the right gradient in nearly all of the 100 draws of Lesson 4.7. In which share of these draws does the loss fall below a tenth, from 0 to 1? -->
+#
+# Write a fourth wrong backward: `grad_Q` has the wrong sign, the other two are right. At the start it points less than 90 degrees away from the right gradient in nearly all of the 100 draws of Lesson 4.7. In which share of these draws does the loss fall below a tenth, from 0 to 1? First type the number that you predict. Then write the lines that measure it.
+
+# %% show=false
+from aiayn_course.exercises import judge
+
+predicted = 0.9                    # type your number first
+# yours: the share of the 100 draws in which the loss falls below a tenth
+class WrongSign(ScaledDotProductAttention):
+    def backward(self, grad_out, cache):
+        grad_Q, grad_K, grad_V = super().backward(grad_out, cache)
+        return -grad_Q, grad_K, grad_V
+
+fallen = []
+for seed in range(100):
+    draw = np.random.default_rng(seed)
+    start, wanted = [*draw.standard_normal((2, 4, 3)), draw.standard_normal((4, 2))], draw.standard_normal((4, 2))
+    losses = fit(WrongSign(), wanted, 200, rate=0.2, start=start)[0]
+    fallen.append(losses[-1] < 0.1 * losses[0])
+measured = np.mean(fallen)
+judge(4, predicted, measured)
+
+# %% [markdown]
+# Hardly ever. So the angle at the start is not the whole story: this mistake turns every step of $Q$ uphill, and the queries move away from where they should go. <!-- result -->
+#
+# ## 4.10 Check what this lesson claimed
 
 # %%
 for ours, theirs in zip((grad_Q, grad_K, grad_V), from_class):

@@ -7,7 +7,7 @@
 # | **You will learn** | how a key is hidden, and at which step; which cells of a map are masked; why one causal mask lets all positions train at once |
 # | **You need** | Lessons 1 and 2 (softmax, what a Jacobian and a backward are) |
 # | **Paper** | Section 3.1, Section 3.2.3, Figure 2 |
-# | **Time** | 45 minutes |
+# | **Time** | two halves, *see* (to the end of Lesson 5.4) and *then prove* (from Lesson 5.5 on), of about 40 minutes each: estimated, never timed in a class |
 #
 # Run the cells from top to bottom. Wherever it says **Predict**, stop, choose an answer, and only then go on.
 
@@ -394,7 +394,31 @@ for name, m in (("honest", honest), ("leaking", leaking)):
 # is added. A decoder may keep them: this is the **KV cache** of every language model that writes from left to right.
 # `greedy_decode` uses one.
 #
-# ## 5.8 Check what this lesson claimed
+# ## 5.8 Yours: a leak by one
+#
+# <!-- slide: Write your number down, then measure
+# The leaking layer sees all of the future. Write one that sees a single token of it: each row of `allowed` gets the key one place to its right, too (`np.eye(T, k=1, dtype=bool)`). Build the model of Lesson 5.5 with it, which has $N = 2$ layers, and change the token at position 4. At how many of the positions 0 to 6 do the logits change? -->
+#
+# The leaking layer sees all of the future. Write one that sees a single token of it: each row of `allowed` gets the key one place to its right, too (`np.eye(T, k=1, dtype=bool)`). Build the model of Lesson 5.5 with it, which has $N = 2$ layers, and change the token at position 4. At how many of the positions 0 to 6 do the logits change? First type the number that you predict. Then write the lines that measure it.
+
+# %% show=false
+from aiayn_course.exercises import judge
+
+predicted = 4                      # type your number first
+# yours: the number of positions whose logits change
+class LeaksByOne(DecoderLayer):
+    def forward(self, x, memory, *, allowed=None, **options):
+        ahead = np.eye(x.shape[1], k=1, dtype=bool)
+        return super().forward(x, memory, allowed=allowed | ahead, **options)
+
+leaks = Transformer(task.vocab_size, **size, decoder_layer=LeaksByOne, rng=np.random.default_rng(0))
+measured = int((np.abs(leaks(src, tgt_in) - leaks(src, changed)).max(axis=-1)[0] > 0).sum())
+judge(5, predicted, measured)
+
+# %% [markdown]
+# At five: 2 to 6. Position 3 sees position 4, and position 2 sees, in the second layer, what position 3 has seen. A leak by one is a leak by $N$. <!-- result -->
+#
+# ## 5.9 Check what this lesson claimed
 
 # %%
 assert np.abs(masked[1, :2] - alone[0]).max() < 1e-12 < np.abs(batch[1, :2] - alone[0]).max()

@@ -7,7 +7,7 @@
 # | **You will learn** | what several heads buy and what they cost; why one big projection is $h$ small ones; what a bias would do; how narrow a head may be |
 # | **You need** | Lesson 1; from Lesson 2 that softmax ignores a common shift; for Lesson 6.7 what a backward is (Lesson 4) |
 # | **Paper** | Section 3.2.2, Figure 2 (right), Table 3 (A) and (B) |
-# | **Time** | 45 minutes |
+# | **Time** | two halves, *see* (to the end of Lesson 6.4) and *then prove* (from Lesson 6.5 on), of about 40 minutes each: estimated, never timed in a class |
 #
 # Run the cells from top to bottom. Wherever it says **Predict**, stop, choose an answer, and only then go on.
 
@@ -503,7 +503,26 @@ report = check_gradients(MultiHeadAttention(16, 4, rng=rng), x_Q, x_K, x_V)
 print("the check of Lesson 4 passes:", bool(report))
 
 # %% [markdown]
-# ## 6.9 Check what this lesson claimed
+# ## 6.9 Yours: narrow values
+#
+# <!-- slide: Write your number down, then measure
+# Lesson 6.7 made queries and keys wider. Now make the *values* narrow, and nothing else: four heads with $d_k = 4$, as before, but $d_v = 1$. All four still find their neighbours. What is the error after 1500 steps? (It was nearly 0. A layer that always answers 0 has an error of 1.) -->
+#
+# Lesson 6.7 made queries and keys wider. Now make the *values* narrow, and nothing else: four heads with $d_k = 4$, as before, but $d_v = 1$. All four still find their neighbours. What is the error after 1500 steps? (It was nearly 0. A layer that always answers 0 has an error of 1.) First type the number that you predict. Then write the lines that measure it.
+
+# %% show=false
+from aiayn_course.exercises import judge
+
+predicted = 0.1                    # type your number first
+# yours: the error after 1500 steps
+_, error = fit(4, steps=1500, d_k=4, d_v=1)
+measured = error
+judge(6, predicted, measured)
+
+# %% [markdown]
+# Four heads with values 1 wide bring four numbers to $W^O$, and sixteen are wanted: $1 - 4/16$. Queries and keys decide what a head finds, values how much it can bring. <!-- result -->
+#
+# ## 6.10 Check what this lesson claimed
 
 # %%
 assert np.abs(by_loop - y).max() < 1e-12                # one big projection = h small ones

@@ -7,7 +7,7 @@
 # | **You will learn** | why the paper writes $x + \mathrm{Sublayer}(x)$; why layer norm runs over the features; what the feed-forward network sees; what changes with the norm before the sub-layer |
 # | **You need** | Lessons 1 and 2, the chain rule; for Lesson 7.6 also Lessons 4 and 6 |
 # | **Paper** | Section 3.1, Section 3.3, Equation 2, Section 5.4, Figure 1 |
-# | **Time** | 45 minutes, without Lesson 7.8, which is *for the keen*: run its cell, skip its text |
+# | **Time** | two halves, *see* (to the end of Lesson 7.3) and *then prove* (from Lesson 7.4 on), of about 40 minutes each: estimated, never timed in a class; without Lesson 7.8, which is *for the keen*: run its cell, skip its text |
 #
 # Run the cells from top to bottom. Wherever it says **Predict**, stop, choose an answer, and only then go on.
 
@@ -431,7 +431,34 @@ for name, x in {"without, at the end": without[:, -1], "without, at its best ste
 # %% [markdown]
 # It beats a model without dropout that stops at its best step, by less than it beats one that goes on. <!-- result -->
 #
-# ## 7.9 Check what this lesson claimed
+# ## 7.9 Yours: the weights of a pre-norm stack
+#
+# <!-- slide: Write your number down, then measure
+# The opening drew the gradient of the *weights*, since these learn. Ask the same of 24 pre-norm layers, `PreNormEncoderLayer(64, 256, 4, rng=rng)` with seed 0: send a random gradient in at the top, and divide the length of the gradient of $W_1$ in the lowest layer by that in the top layer. What do you get? -->
+#
+# The opening drew the gradient of the *weights*, since these learn. Ask the same of 24 pre-norm layers, `PreNormEncoderLayer(64, 256, 4, rng=rng)` with seed 0: send a random gradient in at the top, and divide the length of the gradient of $W_1$ in the lowest layer by that in the top layer. What do you get? First type the number that you predict. Then write the lines that measure it.
+
+# %% show=false
+from aiayn_course.exercises import judge
+
+predicted = 1.0                    # type your number first
+# yours: lowest layer over top layer
+rng = np.random.default_rng(0)
+stack, caches, y = [PreNormEncoderLayer(64, 256, 4, rng=rng) for _ in range(24)], [], rng.standard_normal((4, 10, 64))
+for layer in stack:
+    y, layer_cache = layer.forward(y)
+    caches.append(layer_cache)
+grad = rng.standard_normal(y.shape)
+for layer, layer_cache in zip(stack[::-1], caches[::-1]):
+    grad = layer.backward(grad, layer_cache)
+lengths = [np.linalg.norm(layer.feed_forward.linear_1.W.grad) for layer in stack]
+measured = lengths[0] / lengths[-1]
+judge(7, predicted, measured)
+
+# %% [markdown]
+# Several times as long below as above. The straight path keeps the gradient that arrives, and every norm divides by a size that grows with the layer (Lesson 7.7), so the lowest layers get the most. <!-- result -->
+#
+# ## 7.10 Check what this lesson claimed
 
 # %%
 assert np.allclose(5 * x_hat + 8, [15, 9, 7, 1])                       # the norm undone

@@ -7,7 +7,7 @@
 # | **You will learn** | what a code of positions must satisfy; why the embedding is multiplied by $\sqrt{d_\mathrm{model}}$; what speaks for learned and for sinusoidal positions |
 # | **You need** | Lesson 1, Lesson 5 (masks) and Lesson 7 (layer norm, feed-forward); sine, cosine and their addition theorem |
 # | **Paper** | Section 3.5, Section 3.4, Table 3 (E) |
-# | **Time** | 45 minutes |
+# | **Time** | two halves, *see* (to the end of Lesson 8.3) and *then prove* (from Lesson 8.4 on), of about 40 minutes each: estimated, never timed in a class |
 #
 # Run the cells from top to bottom. Wherever it says **Predict**, stop, choose an answer, and only then go on.
 
@@ -39,6 +39,7 @@ from aiayn_np import (
     ReverseTask,
     SinusoidalPositionalEncoding,
     Transformer,
+    greedy_decode,
     train,
 )
 from aiayn_np.plotting.figures import new_figure
@@ -380,7 +381,28 @@ trained.figure()
 #
 # Relative positions hold longer.
 #
-# ## 8.7 Check what this lesson claimed
+# ## 8.7 Yours: right digits, wrong order
+#
+# <!-- slide: Write your number down, then measure
+# The blind model of the beginning fails. But it was told *which* digits there are. Let it write for 500 test sequences (`task.test(500)`, `greedy_decode`), and forget the order: which share has the right digits, each as often as it should, from 0 to 1? -->
+#
+# The blind model of the beginning fails. But it was told *which* digits there are. Let it write for 500 test sequences (`task.test(500)`, `greedy_decode`), and forget the order: which share has the right digits, each as often as it should, from 0 to 1? First type the number that you predict. Then write the lines that measure it.
+
+# %% show=false
+from aiayn_course.exercises import judge
+
+predicted = 0.3                    # type your number first
+# yours: the share of sequences with the right digits in any order
+source, _, right = task.test(500)
+written = greedy_decode(blind, source, bos=task.bos, eos=task.eos, max_len=right.shape[1])
+written = np.pad(written, ((0, 0), (0, right.shape[1] - written.shape[1])), constant_values=task.pad)
+measured = np.mean((np.sort(written) == np.sort(right)).all(axis=1))
+judge(8, predicted, measured)
+
+# %% [markdown]
+# Most of them. So it has learned what can be learned from a set of digits, and lacks the order alone. <!-- result -->
+#
+# ## 8.8 Check what this lesson claimed
 
 # %%
 assert (np.diff(sinusoids.table(200) @ sinusoids.table(1)[0]) > 0).argmax() == 43      # from 43 to 44

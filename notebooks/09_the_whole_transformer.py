@@ -7,7 +7,7 @@
 # | **You will learn** | how the parts of Figure 1 fit together; why the target is shifted; what $p - q$ is; through which array the encoder learns; how many parameters a model has, and what training has to remember |
 # | **You need** | Lessons 1 to 8, at least the pictures; Lesson 4 for the backward pass |
 # | **Paper** | Section 3.1, Section 3.4, Section 5.4, Figure 1, Table 3 |
-# | **Time** | 40 minutes, without the part *for the keen* (run its cells, skip its text) |
+# | **Time** | two halves, *see* (to the end of Lesson 9.4) and *then prove* (from Lesson 9.5 on), of about 40 minutes each: estimated, never timed in a class; without the part *for the keen* (run its cells, skip its text) |
 #
 # Run the cells from top to bottom. Wherever it says **Predict**, stop, choose an answer, and only then go on.
 
@@ -411,7 +411,31 @@ print(f"base model: {base:,}, and {37_000 * 512 / base:.0%} of them in E")
 #
 # The paper prints 65 million, for a vocabulary of "about 37000". By the formula 65 million need one of about 40 800 tokens; where the rest is, the paper does not say. <!-- result -->
 #
-# ## 9.9 Check what this lesson claimed
+# ## 9.9 Yours: a wider model
+#
+# <!-- slide: Write your number down, then measure
+# In Lesson 9.1 untrained models of width 16 repeat what they have just read more often than chance. Change the width alone: $d_\mathrm{model} = 128$, $d_\mathrm{ff} = 256$, with one shared $E$. What is the median share of the eight models now? (Lesson 9.1 prints that of width 16, and chance is 1 in 11.) -->
+#
+# In Lesson 9.1 untrained models of width 16 repeat what they have just read more often than chance. Change the width alone: $d_\mathrm{model} = 128$, $d_\mathrm{ff} = 256$, with one shared $E$. What is the median share of the eight models now? (Lesson 9.1 prints that of width 16, and chance is 1 in 11.) First type the number that you predict. Then write the lines that measure it.
+
+# %% show=false
+from aiayn_course.exercises import judge
+
+predicted = 0.2                    # type your number first
+# yours: the median share of eight models
+repeats = []
+for seed in range(8):
+    wide = Transformer(task.vocab_size, N=2, d_model=128, d_ff=256, h=2, rng=np.random.default_rng(seed))
+    read, just_read, _ = task.batch(300, np.random.default_rng(1))     # (B, T) each
+    says = wide(read, just_read).argmax(axis=-1)                       # (B, T_tgt)
+    repeats.append((says == just_read)[just_read != task.pad].mean())
+measured = np.median(repeats)
+judge(9, predicted, measured)
+
+# %% [markdown]
+# Much more often. We guess: two different rows of $E$ are nearer to a right angle the wider they are, so what a row brings in below is found again at the top more surely. <!-- result -->
+#
+# ## 9.10 Check what this lesson claimed
 
 # %%
 assert min(again["shared"]) > 1 / 11 > np.median(again["other order"]) # one E: it repeats itself

@@ -7,7 +7,7 @@
 # | **You will learn** | what label smoothing does; how far Adam's first step goes, and what warm-up is for; how many sequences are right when 9 tokens of 10 are |
 # | **You need** | Lesson 2 (softmax), Lesson 5 (the causal mask); Lesson 9 helps |
 # | **Paper** | Section 5, Equation 3, Section 6.1, Table 3 (D) |
-# | **Time** | 45 minutes |
+# | **Time** | two halves, *see* (to the end of Lesson 10.5) and *then prove* (from Lesson 10.6 on), of about 40 minutes each: estimated, never timed in a class |
 #
 # Run the cells from top to bottom. Wherever it says **Predict**, stop, choose an answer, and only then go on.
 
@@ -484,7 +484,35 @@ fig
 #
 # <!-- say: Put it beside the first picture of the lesson. Point at the brackets: no right token has 1. Tempting: greedy decoding finds the most probable sequence. It takes the best next token, which may lead away from it. -->
 #
-# ## 10.10 Check what this lesson claimed
+# ## 10.10 Yours: mend the start
+#
+# <!-- slide: Write your number down, then measure
+# The first loss was above $\ln 13$, because the model was sure of what it does not know. Mend it: multiply the numbers of $E$ in a new model by 0.1, so that its first loss is about $\ln 13$. Then take the same 30 steps. What is the last of the 30 losses, without smoothing? (Lesson 10.5 prints it without the mend.) -->
+#
+# The first loss was above $\ln 13$, because the model was sure of what it does not know. Mend it: multiply the numbers of $E$ in a new model by 0.1, so that its first loss is about $\ln 13$. Then take the same 30 steps. What is the last of the 30 losses, without smoothing? (Lesson 10.5 prints it without the mend.) First type the number that you predict. Then write the lines that measure it.
+
+# %% show=false
+from aiayn_course.exercises import judge
+
+predicted = 2.0                    # type your number first
+# yours: the 30th loss, without smoothing
+mended, rng = new_model(), np.random.default_rng(1)
+mended.output_projection.E.value *= np.float32(0.1)
+optimizer = Adam(mended.parameters())
+for step in range(1, 31):
+    src, tgt_in, tgt_out = task.batch(64, rng)
+    logits, mended_at = mended.forward(src, tgt_in)
+    _, mended_cache = criterion.forward(logits, targets=tgt_out)
+    mended.zero_grad()
+    mended.backward(criterion.backward(1.0, mended_cache), mended_at)
+    optimizer.step(0.2 * warmup_rate(step, mended.d_model, 100))
+measured = token_scores(mended_cache)[0]
+judge(10, predicted, measured)
+
+# %% [markdown]
+# Higher than without the mend: it begins better, and 30 steps later it is behind. The first loss says how sure a model is, and not how fast it will learn. <!-- result -->
+#
+# ## 10.11 Check what this lesson claimed
 
 # %%
 assert (np.median(warm.final[2:, ..., -1], axis=-1) < warm.blind).all()    # the norm before

@@ -7,7 +7,7 @@
 # | **You will learn** | what the rows of a map stand for; how easily one finds a "job" by looking long enough; why a weight is not an effect |
 # | **You need** | Lessons 1, 5 and 6; Lesson 10 for how the models are trained |
 # | **Paper** | Section 3.2.3, the end of Section 4 and the figures of the appendix |
-# | **Time** | 45 minutes |
+# | **Time** | two halves, *see* (to the end of Lesson 11.4) and *then prove* (from Lesson 11.5 on), of about 40 minutes each: estimated, never timed in a class |
 #
 # Run the cells from top to bottom. Wherever it says **Predict**, stop, choose an answer, and only then go on.
 
@@ -463,7 +463,31 @@ print(f"its number  mean weight {score[4, 0]:.2f}\nits baseline  mean weight {ba
 print(f"what would show it wrong  a margin below {threshold:.2f}")
 
 # %% [markdown]
-# ## 11.9 Check what this lesson claimed
+# ## 11.9 Yours: does the reversing model count places, too?
+#
+# <!-- slide: Write your number down, then measure
+# With a wrong prefix the copying model still looks at the place whose turn it is. Ask the *reversing* model the same: shuffle its prefixes as in Lesson 11.2, and take the head that looks most at the due place with the right prefix. Which weight has the due place with the *wrong* prefix, in the mean over the places 2 to 6? (A seventh is chance.) -->
+#
+# With a wrong prefix the copying model still looks at the place whose turn it is. Ask the *reversing* model the same: shuffle its prefixes as in Lesson 11.2, and take the head that looks most at the due place with the right prefix. Which weight has the due place with the *wrong* prefix, in the mean over the places 2 to 6? (A seventh is chance.) First type the number that you predict. Then write the lines that measure it.
+
+# %% show=false
+from aiayn_course.exercises import judge
+
+predicted = 0.14                   # type your number first
+# yours: the weight on the due place with a wrong prefix
+src, tgt_in, answers = tasks["reverse"].examples_of(orders + tasks["reverse"].source("0")[0, 0])
+mixed = np.c_[tgt_in[:, :1], np.random.default_rng(0).permuted(tgt_in[:, 1:], axis=1)]
+due = (src[:, None] == answers[:, :6, None]).argmax(axis=-1)           # (720, 6)
+both = [cross_attention_heads(models["reverse"], (src, prefix, None))[0] for prefix in (tgt_in, mixed)]
+on_due = np.array([[weights[range(720), :, j, due[:, j]].mean(axis=0) for j in range(1, 6)] for weights in both])
+of_right, of_mixed = on_due.mean(axis=1)                               # (N h,) each
+measured = of_mixed[of_right.argmax()]
+judge(11, predicted, measured)
+
+# %% [markdown]
+# More than twice chance, and less than with the right prefix. So it counts places, too, and the tokens that it has read matter as well. <!-- result -->
+#
+# ## 11.10 Check what this lesson claimed
 
 # %%
 assert [i for i in range(8) if (maps[i].argmax(axis=-1) == range(7)).all()] == [4]

@@ -7,7 +7,7 @@
 # | **You will learn** | which of "dot", "general", "concat" and "additive" are really different; why additive attention needs no scale, and why the paper takes the dot product all the same |
 # | **You need** | Lessons 1, 2, 3 and 6; for your own score Lesson 4 |
 # | **Paper** | Section 3.2.1 (the scores are those of Bahdanau et al. and Luong et al., both 2015) |
-# | **Time** | 45 minutes |
+# | **Time** | two halves, *see* (to the end of Lesson 12.3) and *then prove* (from Lesson 12.4 on), of about 40 minutes each: estimated, never timed in a class |
 #
 # Run the cells from top to bottom. Wherever it says **Predict**, stop, choose an answer, and only then go on.
 
@@ -431,7 +431,33 @@ print(f"loss at the end: distance {np.median(curve[:, -25:].mean(axis=1)):.2f}, 
 # %% [markdown]
 # It learns to copy. <!-- result -->
 #
-# ## 12.8 Check what this lesson claimed
+# ## 12.8 Yours: a small start at another width
+#
+# <!-- slide: Write your number down, then measure
+# At width 64 a small start does without the scale. At every width? Change the width alone: $d_k = 256$, for the scaled dot product, and for the dot product whose $W^Q$ and $W^K$ start $256^{-1/4}$ times as large. Divide the median loss at the end of the second by that of the first. What do you get? -->
+#
+# At width 64 a small start does without the scale. At every width? Change the width alone: $d_k = 256$, for the scaled dot product, and for the dot product whose $W^Q$ and $W^K$ start $256^{-1/4}$ times as large. Divide the median loss at the end of the second by that of the first. What do you get? First type the number that you predict. Then write the lines that measure it.
+
+# %% show=false
+from aiayn_course.exercises import judge
+
+predicted = 1.0                    # type your number first
+# yours: the loss of the small start over that of the scaled dot product
+def loss_at_256(factory, times):
+    models = [small_model(task, seed, h=2, d_k=256, attention=factory) for seed in range(3)]
+    for name, parameter in (pair for model in models for pair in model.named_parameters()):
+        if name.endswith(("linear_Q.W", "linear_K.W")):
+            parameter.value *= np.float32(times)
+    found = [losses(m, task, seed, steps=200, batch_size=16)[-25:].mean() for seed, m in enumerate(models)]
+    return np.median(found)
+
+measured = loss_at_256(scoring.dot_attention, 256**-0.25) / loss_at_256(None, 1)
+judge(12, predicted, measured)
+
+# %% [markdown]
+# Several times as large: at this width a small start does not do all that the scale does. One control at one width had told the half of it. <!-- result -->
+#
+# ## 12.9 Check what this lesson claimed
 
 # %%
 assert np.array_equal(five["additive"], five["concat"])

@@ -7,7 +7,7 @@
 # | **You will learn** | when self-attention is cheaper than recurrence; what the $(n, n)$ map costs and how to do without; how CNN, RNN and self-attention differ in parallelism and path length |
 # | **You need** | Lessons 1 and 5, the backward pass (Lesson 4) as something that exists |
 # | **Paper** | Section 4, Table 1 |
-# | **Time** | 45 minutes, without the parts marked *for the keen*: run their cells, skip their text, since no later part needs it |
+# | **Time** | two halves, *see* (to the end of Lesson 13.3) and *then prove* (from Lesson 13.4 on), of about 40 minutes each: estimated, never timed in a class; without the parts marked *for the keen*: run their cells, skip their text, since no later part needs it |
 #
 # Run the cells from top to bottom. Wherever it says **Predict**, stop, choose an answer, and only then go on.
 
@@ -433,7 +433,30 @@ for name, (operations, waits, path) in paper.items():
 # For very long sequences $n^2$ becomes too much. Local attention (Longformer: Beltagy et al., 2020) and recurrences that are linear in $h$ (Mamba: Gu and Dao, 2023) are attempts to pay less. Without the $\tanh$ a recurrence need not wait: its products can be taken in pairs, pairs of pairs and so on, in about $\log_2 n$ rounds.
 
 # %% [markdown]
-# ## 13.8 Check what this lesson claimed
+# ## 13.8 Yours: a recurrence that waits for nothing
+#
+# <!-- slide: Write your number down, then measure
+# Lesson 13.2 gave each step a state that is there from the start. Count it: with `count`, how long is the longest chain of matrix products of such a loop, for $n = 48$? (That of the RNN is 49.) -->
+#
+# Lesson 13.2 gave each step a state that is there from the start. Count it: with `count`, how long is the longest chain of matrix products of such a loop, for $n = 48$? (That of the RNN is 49.) First type the number that you predict. Then write the lines that measure it.
+
+# %% show=false
+from aiayn_course.exercises import judge
+
+predicted = 48                     # type your number first
+# yours: the longest chain of matrix products
+states = rng.standard_normal((48, d))                                  # there from the start
+W_x, U_h = rng.standard_normal((2, d, d))
+def no_waiting(x):
+    return np.stack([np.tanh(x[t] @ W_x + states[t] @ U_h) for t in range(len(x))])
+
+measured, _ = count(no_waiting, longer)
+judge(13, predicted, measured)
+
+# %% [markdown]
+# One. No product needs the result of another one, so 48 workers could take a step each. One worker still takes all 48, one after the other: it is the chain that waits, and not the clock of one thread. <!-- result -->
+#
+# ## 13.9 Check what this lesson claimed
 
 # %%
 assert all(counted[name] == formula[name](24, 8) for name in formula)  # the formulas are exact

@@ -7,7 +7,7 @@
 # | **You will learn** | who decides where words are cut; what padding costs; how to tell a translation that is right from one that is like it; how to test "it aligns the words" with a control |
 # | **You need** | Lessons 10 and 11; Lesson 5 for padding |
 # | **Paper** | Section 5.1, Section 6.1 and Section 3.2.3 |
-# | **Time** | 45 minutes, without the part *for the keen* (run its cell, skip its text) |
+# | **Time** | two halves, *see* (to the end of Lesson 14.5) and *then prove* (from Lesson 14.6 on), of about 40 minutes each: estimated, never timed in a class; without the part *for the keen* (run its cell, skip its text) |
 #
 # Run the cells from top to bottom. Wherever it says **Predict**, stop, choose an answer, and only then go on.
 
@@ -446,7 +446,28 @@ print("exact without head 1, 2, 3, 4:", *(f"{share:.1%}" for share in muted))
 #
 # Without the head that aligns so well nearly all is right as before; others are missed more. So this head is not needed alone: heads 2 and 4 look at the tens and the units, too. (One model is one example.) <!-- result -->
 #
-# ## 14.9 Check what this lesson claimed
+# ## 14.9 Yours: is the head enough?
+#
+# <!-- slide: Write your number down, then measure
+# Without head 1 nearly all numbers are right, so it is not needed alone. Is it *enough*? Turn the test round: mute the three others, and keep the head that crosses best. Which share of the test numbers is exact, from 0 to 1? -->
+#
+# Without head 1 nearly all numbers are right, so it is not needed alone. Is it *enough*? Turn the test round: mute the three others, and keep the head that crosses best. Which share of the test numbers is exact, from 0 to 1? First type the number that you predict. Then write the lines that measure it.
+
+# %% show=false
+from aiayn_course.exercises import judge
+
+predicted = 0.9                    # type your number first
+# yours: the share of the test numbers that are exact with this head alone
+alone = copy.deepcopy(trained)
+for head in set(range(4)) - {int(best)}:
+    alone = without(alone, head)
+measured = exact(alone, numbers.test)[0]
+judge(14, predicted, measured)
+
+# %% [markdown]
+# Far from all. The head that aligns so well is neither needed nor enough: a map shows where one head looks, and the model is all of them together. (One model is one example.) <!-- result -->
+#
+# ## 14.10 Check what this lesson claimed
 
 # %%
 assert len({german for pairs in numbers for german, _ in pairs}) == sum(map(len, numbers))    # three lists

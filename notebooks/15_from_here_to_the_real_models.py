@@ -7,7 +7,7 @@
 # | **You will learn** | how the work of a head is found by its effect; how to ask what an output was made of; in what GPT-2, BERT, OPUS-MT and Llama differ from the paper |
 # | **You need** | Lessons 9 and 11; Lesson 7 for the norms |
 # | **Paper** | Section 3 (all of it), and what came after |
-# | **Time** | 45 minutes, without the part *for the keen* (run its cell, skip its text) |
+# | **Time** | two halves, *see* (to the end of Lesson 15.2) and *then prove* (from Lesson 15.3 on), of about 40 minutes each: estimated, never timed in a class; without the part *for the keen* (run its cell, skip its text) |
 #
 # Run the cells from top to bottom. Wherever it says **Predict**, stop, choose an answer, and only then go on.
 
@@ -408,7 +408,34 @@ for name, positions in moved.items():
 # %% [markdown]
 # In BERT all positions change, since each reads left and right; in GPT-2 and Llama only those from the changed token on. <!-- result -->
 #
-# ## 15.7 Check what this lesson claimed
+# ## 15.7 Yours: replace both
+#
+# <!-- slide: Write your number down, then measure
+# Replace one `3`, and $\log p$ of the `1` falls far. Is it the symbol `3` that the model needs, or that the two are *equal*? Replace both by the same other symbol, for each of the symbols 9 to 31. By how many nats does $\log p$ of the `1` fall, in the median? -->
+#
+# Replace one `3`, and $\log p$ of the `1` falls far. Is it the symbol `3` that the model needs, or that the two are *equal*? Replace both by the same other symbol, for each of the symbols 9 to 31. By how many nats does $\log p$ of the `1` fall, in the median? First type the number that you predict. Then write the lines that measure it.
+
+# %% show=false
+from aiayn_course.exercises import judge
+
+predicted = 7.0                    # type your number first
+# yours: the fall of log p of the 1 in nats, the median of 23 symbols
+def log_p(ids):
+    logits = copier(ids[None])[0, -1].astype(float)                    # (|V|,)
+    return logits[1] - np.log(np.exp(logits).sum())
+
+falls = []
+for symbol in range(9, 32):
+    changed = row[:8].copy()
+    changed[[1, 7]] = symbol
+    falls.append(log_p(row[:8]) - log_p(changed))
+measured = np.median(falls)
+judge(15, predicted, measured)
+
+# %% [markdown]
+# By hardly anything. The model does not need the `3`: it needs that the symbol just read stood there before. One replacement breaks this, two keep it. <!-- result -->
+#
+# ## 15.8 Check what this lesson claimed
 
 # %%
 assert run.training.nats_per_character(run.training.held_out) < 0.95 * a_character       # more than the last token

@@ -1,4 +1,4 @@
-"""How long a lesson takes in class: `python notebooks/minutes.py`, or with numbers such as `03`.
+"""Estimate how long a lesson takes: `python notebooks/minutes.py`, or with numbers such as `03`.
 
 Reading at 100 words a minute, without what is folded; 8 seconds for a line of code, and for a line
 of source that a cell prints; two minutes for a prediction and its choices; six minutes for the
@@ -15,7 +15,6 @@ nbformat = needed("nbformat")
 FOLDER = Path(__file__).parent
 WORDS_A_MINUTE, SECONDS_A_LINE, PREDICTION, QUESTIONS = 100, 8, 2.0, 6.0
 INSTALL = 1                                          # the index of the cell that installs
-MOST = 45  # as a header says it, to five minutes
 
 
 def minutes(notebook):
@@ -63,17 +62,12 @@ def stepping(cell):
     return lines * SECONDS_A_LINE / 60
 
 
-def rounded(number):
-    """The minutes that a header says: to five."""
-    return 5 * round(number / 5)
-
-
 def main(chosen):
     for path in sorted(FOLDER.glob("[0-9][0-9]_*.ipynb")):
         if not chosen or path.name[:2] in chosen:
             needed, optional = minutes(nbformat.read(path, as_version=4))
             apart = f", and {optional:.0f} for the keen" if optional else ""
-            print(f"{path.stem}: {needed:.1f} minutes, say {rounded(needed)}{apart}")
+            print(f"{path.stem}: {needed:.1f} minutes{apart}")
 
 
 if __name__ == "__main__":

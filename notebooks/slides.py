@@ -311,7 +311,7 @@ def deck(notebook):
     """The title and the whole deck of a lesson in pandoc's Markdown."""
     title, words = re.match(r"# (.*)", notebook.cells[0].source)[1], WORDS[language_of(notebook)]
     made = Deck(notebook)
-    whole = minutes.rounded(minutes.minutes(notebook)[0])
+    whole = round(minutes.minutes(notebook)[0])
     rest = max(round(whole - made.spent - minutes.QUESTIONS), 1)       # for the summary
     text = "\n\n".join(c.source for c in notebook.cells if c.cell_type == "markdown")
     summary, questions = text.split(f"## {words['summary']}\n")[1].split(f"## {words['questions']}\n")

@@ -21,6 +21,7 @@ trains the Transformer with the student's layer. The files to fill in are in not
     plug_in                            the student's parts in the real model
     grading, submissions               a row for each file of a folder (`aiayn-np grade`)
     sandbox, running                   grading one answer in a process of its own, with limits
+    yours, verdict                     the numbers that readers of lessons measure themselves
     language, chinese.json             the language of all texts
     editions                           the student edition of a lesson (`aiayn-np lessons`)
     mystery/                           broken models, for notebooks/exercises/find_the_bug.ipynb
@@ -33,6 +34,7 @@ Public names, by the file that defines them:
 
     checker        check
     plug_in        train_with, TrainingReport
+    yours          judge
     report         Report, Row
     exercise       Exercise
     language       say, say_name, speaking, spoken, wrapped
@@ -46,7 +48,8 @@ from .checking.checker import check
 from .checking.report import Report, Row
 from .exercise import EXERCISES, Exercise
 from .plug_in import TrainingReport, train_with
+from .yours import judge
 
 __all__ = [
-    "EXERCISES", "Exercise", "Report", "Row", "TrainingReport", "check", "train_with",
+    "EXERCISES", "Exercise", "Report", "Row", "TrainingReport", "check", "judge", "train_with",
 ]

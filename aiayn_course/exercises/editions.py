@@ -1,10 +1,11 @@
-"""Make the student edition of a lesson: no outputs, folded results, links to its exercises.
+"""Make the student edition of a lesson: no outputs, no answers, links to its exercises.
 
 A notebook is a dict, its JSON, so no package for notebooks is needed.
 `aiayn-np lessons DIR` writes this edition. The lessons in `notebooks/` are the teacher edition.
 """
 
 import copy
+import re
 
 from .exercise import EXERCISES, Exercise
 
@@ -14,6 +15,8 @@ WORDS = {  # begin of a prediction, summary of its answer, heading, begin of a l
     "zh": ("**预测：**", "运行之后再看：它说明了什么", "练习", "练习"),
 }
 RESULT, CHECK = " <!-- result -->", 'print("all true")'  # ends a result in a text; ends a check
+ANSWER = re.compile(r"^predicted = \S+(.*\n# yours:.*\n)(?:.*\n)*?(?=judge\()", re.MULTILINE)
+TO_WRITE = r"predicted = None\1measured = None\n\n"  # a student writes the lines himself
 
 
 def student_edition(notebook: dict, number: int, language: str = "en") -> dict:
@@ -30,7 +33,8 @@ def student_edition(notebook: dict, number: int, language: str = "en") -> dict:
         cell["metadata"] = {k: v for k, v in cell["metadata"].items() if k == "jupyter"}
         if cell["cell_type"] == "code":
             cell["outputs"], cell["execution_count"] = [], None
-            if CHECK in "".join(cell["source"]):
+            cell["source"] = ANSWER.sub(TO_WRITE, "".join(cell["source"]))
+            if CHECK in cell["source"]:
                 cell["metadata"]["jupyter"] = {"source_hidden": True}
         elif cell["cell_type"] == "markdown":
             cell["source"] = folded("".join(cell["source"]), WORDS[language][1])

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from aiayn_course import exercises
-from aiayn_course.exercises import EXERCISES, language
+from aiayn_course.exercises import EXERCISES, language, yours
 from aiayn_course.exercises.checking import asking, comparing, errors, kinds
 from aiayn_course.exercises.checking.function_check import FunctionCheck
 from aiayn_course.exercises.checking.layer_check import PARTS, SIZES
@@ -31,6 +31,7 @@ OTHERS = (  # that no rule below finds
     *comparing.COUNTED.values(),
     *(text for what, _, why in SIZES for text in (what, why)),
     *(text for what, _, why in PARTS for text in (what, why)), comparing.NEARLY,
+    *(control.hint for control in yours.CONTROLS.values()),
 )
 
 

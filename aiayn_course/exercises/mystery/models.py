@@ -31,6 +31,7 @@ from aiayn_np.transformer import Transformer
 
 from ...lab.zoo import BUGS
 from ..language import say, speaking
+from ..verdict import Verdict
 from .spoiled import spoil, spoiled, spoiled_class
 
 TASK = CopyTask(symbols=6, max_length=5)  # the task for which the models are made
@@ -92,20 +93,6 @@ class Mystery:
 
     def __repr__(self):
         return f"mystery({self.number}): model, loss, Adam, warmup_rate"
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """The answer to a guess: true if it is right."""
-
-    right: bool
-    message: str
-
-    def __bool__(self):
-        return self.right
-
-    def __repr__(self):
-        return self.message
 
 
 def mystery(n: int, *, seed: int = 0) -> Mystery:

@@ -198,7 +198,8 @@ def test_a_script_takes_no_longer_than_its_time(source):
 @pytest.mark.slow
 @each_of([source for source in [*build.SOURCES, *build.OTHERS] if source.name[:2] not in LONG])
 @pytest.mark.filterwarnings("ignore")  # of the notebook machinery
-def test_a_runner_executes_the_notebook(source):
+def test_a_runner_executes_the_notebook_with_two_threads(source, monkeypatch):
+    monkeypatch.setattr(build, "ONE_THREAD", dict.fromkeys(build.ONE_THREAD, "2"))
     done = build.execute(copy.deepcopy(notebook(source)))
     for before, after in zip(code_cells(source), [c for c in done.cells if c.cell_type == "code"]):
         assert [o.output_type for o in before.outputs] == [o.output_type for o in after.outputs]
