@@ -22,8 +22,8 @@ class NormDependence(Result):
     """Relative change of a norm's output for a sequence that itself stays the same.
 
     batch_sizes : B            layer_rows, batch_rows : (draws, len(B)), the other sequences redrawn
-    shares : of padding        layer_padding, batch_padding, batch_zeros : (draws, len(shares)),
-        with padding appended: embedded pad tokens, or zeros for batch_zeros
+    shares : of padding        layer_padding, batch_padding : (draws, len(shares)), with embedded
+        pad tokens appended
     """
 
     batch_sizes: np.ndarray
@@ -32,7 +32,6 @@ class NormDependence(Result):
     shares: np.ndarray
     layer_padding: np.ndarray
     batch_padding: np.ndarray
-    batch_zeros: np.ndarray
     title = "LayerNorm depends on neither batch nor padding, BatchNorm in training on both"
 
     @property
@@ -64,9 +63,8 @@ class NormDependence(Result):
         left.set(title="the other sequences are replaced", xlabel="sequences in the batch, B",
                  ylabel="relative change of the output")
         padded = self.shares > 0
-        for i, name, changes in ((1, "BatchNorm, pad tokens", self.batch_padding),
-                                 (2, "BatchNorm, zeros", self.batch_zeros),
-                                 (0, "LayerNorm, pad tokens", self.layer_padding)):
+        for i, name, changes in ((1, "BatchNorm", self.batch_padding),
+                                 (0, "LayerNorm", self.layer_padding)):
             draw_spread(right, 100 * self.shares[padded], changes[:, padded], name, i)
         right.set(title="padding is appended to all sequences", xlabel="share of padding, %")
         for ax in (left, right):
@@ -116,13 +114,12 @@ def norm_dependence(
         rows.append([[rows_replaced(n, x[:b], other[:b]) for b in batch_sizes]
                      for n in (layer, batch)])
         pads = positions(embedding(np.zeros((B, max(padded)), int)), start=T)
-        paddings.append([[padding_appended(n, x[:B], p[:, :P]) for P in padded]
-                         for n, p in ((layer, pads), (batch, pads), (batch, 0 * pads))])
+        paddings.append([[padding_appended(n, x[:B], pads[:, :P]) for P in padded]
+                         for n in (layer, batch)])
     shares = np.array(padded) / (T + np.array(padded))
     layer_rows, batch_rows = np.swapaxes(rows, 0, 1)
-    layer_padding, batch_padding, batch_zeros = np.swapaxes(paddings, 0, 1)
-    return NormDependence(np.array(batch_sizes), layer_rows, batch_rows, shares, layer_padding,
-                          batch_padding, batch_zeros)
+    return NormDependence(np.array(batch_sizes), layer_rows, batch_rows, shares,
+                          *np.swapaxes(paddings, 0, 1))
 
 
 NORMALISATION = Experiment(
