@@ -85,24 +85,6 @@ def test_hints_come_when_they_are_asked_for_and_are_those_of_the_stage():
         check(wrong, hint=4)
 
 
-def test_a_report_speaks_in_the_students_names_and_lines():
-    student = """
-class Softmax(Module):
-    def forward(self, scores):
-        e = np.exp(scores - scores.max(axis=-1, keepdims=True))
-        whole = e.sum(axis=0, keepdims=True)
-        return e / whole, e / whole
-
-    def backward(self, grad_y, cache):
-        return grad_y
-"""
-    report = check(run("import numpy as np\nfrom aiayn_np import Module\n" + student)["Softmax"])
-    assert report.where == ("`e` in line 6 is right, `whole` in line 7 is not yet:"
-                            " `whole = e.sum(axis=0, keepdims=True)`.")
-    assert "`e.sum(axis=0, keepdims=True)` where `e.sum(axis=-1, keepdims=True)`" in report.hints[1]
-    assert report.stage == "forward"
-
-
 @pytest.mark.parametrize(("number", "name", "edits", "where", "cause"), [
     (9, "SinusoidalPositionalEncoding", [("return PE", "return PE.T")],
      "table must have shape (4, 6), and has (6, 4)", "transposed"),
