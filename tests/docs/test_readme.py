@@ -3,6 +3,7 @@
 import re
 
 import numpy as np
+import pytest
 from pages import ROOT, blocks
 
 from aiayn_np import Transformer
@@ -10,19 +11,25 @@ from aiayn_np import Transformer
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-def test_the_example_prints_what_the_page_says(capsys):
-    (example,), (printed,) = blocks(README, "python"), blocks(README, "text")
+@pytest.mark.parametrize("page", ["README.md", "README.zh.md", "docs/index.md", "docs/zh/index.md"])
+def test_the_example_prints_what_the_page_says(page, capsys):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    (example,), (printed,) = blocks(text, "python"), blocks(text, "text")
     assert len([line for line in example.splitlines() if line.strip()]) <= 11
-    names = {}
-    exec(example, names)
+    exec(example, {})
     assert capsys.readouterr().out == printed
-    assert any(np.any(p.grad) for p in names["model"].parameters())
 
 
-def test_the_reading_table_names_every_file_of_the_front_room():
+def test_the_readme_is_one_screen_and_a_half():
+    assert len(README.splitlines()) <= 90
+    assert len(README.split()) <= 700
+
+
+@pytest.mark.parametrize("page", ["docs/paper/index.md", "docs/zh/paper/index.md"])
+def test_the_reading_table_names_every_file_of_the_front_room(page):
     layers = {path.name for path in (ROOT / "aiayn_np").glob("*.py")}
     assert layers - {"__init__.py", "__main__.py"} <= set(
-        re.findall(r"\]\(aiayn_np/([^/)]*)\)", README))
+        re.findall(r"\]\([./]*aiayn_np/([^/)]*)\)", (ROOT / page).read_text(encoding="utf-8")))
 
 
 def test_the_two_commands_are_one_line_each_and_ci_runs_the_second():
