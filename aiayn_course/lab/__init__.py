@@ -23,6 +23,7 @@ Public names, by the file that defines them:
     gate               Effect, Trained, effect, models_of, verdict_of
     learning           at_scale, each, ends, held_out_ends, learn, losses, scores, small_model,
                        smooth, taught
+    populations        draw_population, population
     zoo.bug            planted
     zoo.learning       learn_to_copy
     zoo.runner         failures, hunt
