@@ -26,8 +26,8 @@ class BuildWithData(build_py):
             shutil.copytree(ROOT / "notebooks", lessons, ignore=no_source)
             made = [ROOT / "notebooks" / "chinese.py", lessons / "zh"]  # git has none
             subprocess.run([sys.executable, "-B", *made], check=True)
-            for name in ("LICENSE", "docs/symbols.md", *(f"docs/zh/{page}.md" for page in
-                         ("symbols", "questions", "glossary"))):
+            pages = "symbols", "questions", "zh/symbols", "zh/questions", "zh/glossary"
+            for name in ("LICENSE", *(f"docs/{page}.md" for page in pages)):
                 (package / "_data" / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(ROOT / name, package / "_data" / name)
             (package / "_data" / "figures").mkdir()

@@ -33,7 +33,7 @@ CUT = r"<!-- (?:{}) -->.*?<!-- end -->"         # marked text that a copy leaves
 LEFT = re.compile(r"<!-- (?:teachers only|end) -->")
 REPOSITORY_ONLY, NOT_FOR_STUDENTS = "repository only", "repository only|teachers only"
 ABOUT = {  # further files of a copy
-    "en": ["LICENSE", "docs/symbols.md"],
+    "en": ["LICENSE", "docs/symbols.md", "docs/questions.md"],
     "zh": ["LICENSE", "docs/zh/symbols.md", "docs/zh/questions.md", "docs/zh/glossary.md"],
 }
 STUDENTS = re.compile(r"(\d\d_\w+\.ipynb|README\.md|PROJECT\.md|exercises/(README\.md|find_the_bug"

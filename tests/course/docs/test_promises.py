@@ -10,7 +10,8 @@ from aiayn_course.cli.main import main
 SOLVED = re.compile(r"(\w+): solved after (\d+) steps, ([\d.]+)% of 2000 test sequences exact")
 RANGE = re.compile(r"(\d+) (?:to|到) (\d+)")
 NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?:e-?\d+)?%?(?![\w.]*\d)")
-LEFT_OUT = re.compile(r"\$\$.*?\$\$|\$.*?\$|\]\(.*?\)|`[^`]*`|第 \S+ 节", re.DOTALL)
+LEFT_OUT = re.compile(r"\$\$.*?\$\$|\$.*?\$|\]\(.*?\)|`[^`]*`|第 \S+ 节|Lessons? [\d., and]+",
+                      re.DOTALL)
 PAGES = ("README.md", "README.zh.md")
 TABLES = ("docs/commands.md", "docs/zh/commands.md")
 
@@ -94,13 +95,15 @@ def unmeasured(answer, sources=measured_by):
     and formulas and addresses do not count."""
     *said, where = answer.strip().split("\n→ ")
     text = LEFT_OUT.sub(" ", "".join(said))
-    found = [sources(int(n)) for n in dict.fromkeys(re.findall(r"zh/(\d\d)_", where))]
+    lessons = dict.fromkeys(re.findall(r"notebooks/(?:zh/)?(\d\d)_", where))
+    found = [sources(int(n)) for n in lessons]
     return [number for number in NUMBER.findall(text.split("\n", 1)[1])
             if not any(stands_in(number, lesson[number.isdigit()]) for lesson in found)]
 
 
 def answers():
-    return read("docs/zh/questions.md").split("\n## ")[1:]
+    return [answer for page in ("docs/questions.md", "docs/zh/questions.md")
+            for answer in read(page).split("\n## ")[1:]]
 
 
 @pytest.mark.parametrize("answer", answers(), ids=lambda answer: answer.split("\n")[0])
