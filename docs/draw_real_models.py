@@ -20,7 +20,7 @@ from aiayn_np.models.gpt2 import GPT2
 from aiayn_np.models.marian_export import export_marian
 from aiayn_np.plotting.figures import plot_attention, save_figure
 from aiayn_np.runs.open import open_run
-from aiayn_np.runs.start import start_pairs
+from aiayn_np.runs.start import start_run
 from aiayn_np.training.tasks import padded
 
 FOLDER = Path(__file__).parent
@@ -88,8 +88,8 @@ def make_marian(folder, work):
     files = dict(pairs=work / "numbers" / "training.tsv", source=None, target=None,
                  validation_pairs=work / "numbers" / "validation.tsv", validation_source=None,
                  validation_target=None)
-    run, _ = start_pairs(work / "run", files, preset="numbers")
-    run.history = list(run.training.run())
+    run, _ = start_run(work / "run", "text", files, preset="numbers")
+    list(run.train())
     folder.mkdir()
     for line in export_marian(run.trained(), run.task, folder):
         print(line, file=sys.stderr)
@@ -104,9 +104,9 @@ def main():
         make_gpt2(work / "gpt2", lines, known, rng)
         make_bert(work / "bert", lines, known, rng)
         run = open_run(work / "marian")
-        pipeline = run.pipeline()
-        source, written, weights, allowed = pipeline.translation_attention(
-            pipeline.source(SENTENCE))
+        loaded = run.loaded()
+        source, written, weights, allowed = loaded.translation_attention(
+            loaded.source(SENTENCE))
         draw("marian", weights, written, source, allowed, 1)
         text = ["[CLS]", "two", "hundred", "and", "fifty", "three", "[SEP]"]
         masked = ["[CLS]", "two", "[MASK]", "and", "fifty", "three", "[SEP]"]

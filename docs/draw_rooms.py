@@ -19,8 +19,7 @@ NOTES = {
     "layers": "Section 3 and its protocol", "decoding": "Section 6.1", "training": "Section 5",
     "variants": "other layers and models", "proofs": "gradients, properties",
     "reading": "what a word was made of",
-    "plotting": "maps, pictures", "text": "sentence pairs", "pipelines": "text in, text out",
-    "runs": "folder of a training",
+    "plotting": "maps, pictures", "text": "sentence pairs", "runs": "trainings, text in and out",
     "cli": "the commands", "models": "Hugging Face, PyTorch",
 }
 COLUMNS = {"variants": 0, "reading": 0, "models": 0, "proofs": 2}  # the others: 1

@@ -40,7 +40,7 @@ from aiayn_np import (
     train,
 )
 from aiayn_np.reading import replaced
-from aiayn_np.runs.start import start_language, start_pairs
+from aiayn_np.runs.start import start_run
 from aiayn_np.text.batches import arrays
 from aiayn_np.text.translation import translate
 from aiayn_np.training.loop import averaged, token_scores
@@ -212,11 +212,11 @@ def lesson_14(seed):
     with tempfile.TemporaryDirectory() as folder:
         training, validation, *_ = write_number_words(folder)
         files = dict(pairs=training, validation_pairs=validation)
-        run, _ = start_pairs(Path(folder) / "run", files, preset="numbers", seed=seed)
+        run, _ = start_run(Path(folder) / "run", "text", files, preset="numbers", seed=seed)
         untrained, epochs, curve = copy.deepcopy(run.model), [], []
-        for progress in run.training.run():
+        for progress in run.train():
             curve.append(progress.loss)
-            if progress.step % run.training.batches.per_epoch == 0:
+            if progress.step % run.task.data.batches.per_epoch == 0:
                 epochs.append(translated(run.model, run, numbers.validation[:200]))
     model = run.trained()
     chosen = crossing(model, run, numbers.validation)["inverted"][:, :2].min(axis=1).argmax()
@@ -264,10 +264,11 @@ def lesson_15(seed):
                     max_length=48, steps=600, batch_size=16, warmup_steps=100, rate_scale=2.0,
                     eps_ls=0.0)
     with tempfile.TemporaryDirectory() as folder:
-        run, _ = start_language(Path(folder) / "words", seed=seed + 1, vocab_size=500, **settings)
-        curve = [progress.loss for progress in run.training.run()]
+        run, _ = start_run(Path(folder) / "words", "words", seed=seed + 1, vocab_size=500,
+                           **settings)
+        curve = [progress.loss for progress in run.train()]
         run.trained()
-        nats = run.training.nats_per_character(run.training.held_out)
+        nats = run.task.nats_per_character(run, run.task.data.held_out)
     copier = induction.trained(N=2, seed=seed)
     ids, targets, period = induction.repeated(500, np.random.default_rng(1))
     share, exact = induction.copied(copier, ids, targets)

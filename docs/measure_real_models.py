@@ -163,8 +163,7 @@ def exported(run_folder):
     greedy translations are the same, token by token and (with our own eps) as text.
     """
     run = open_run(run_folder)
-    run.training.prepare()
-    sources, references = zip(*run.training.validation)
+    sources, references = zip(*run.task.data.lines)
     ids = run.task.vocabulary.encode(sources), run.task.vocabulary.encode(references)
     with tempfile.TemporaryDirectory() as place:
         tokenizer, theirs, found = opened_there(run, Path(place))

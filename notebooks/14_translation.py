@@ -43,9 +43,9 @@ from collections import Counter
 import numpy as np
 
 from aiayn_course.data.number_words import number_words, write_number_words
-from aiayn_np import Transformer, attention_maps, plot_attention
+from aiayn_np import attention_maps, plot_attention
 from aiayn_np.plotting.figures import COLORS, new_figure
-from aiayn_np.runs.start import start_pairs
+from aiayn_np.runs.start import start_run
 from aiayn_np.text.batches import Batches, arrays
 from aiayn_np.text.bleu import bleu
 from aiayn_np.text.translation import translate
@@ -230,10 +230,10 @@ fig
 # %%
 folder = tempfile.TemporaryDirectory()
 training, validation, *_ = write_number_words(folder.name)
-run, _ = start_pairs(Path(folder.name) / "run", dict(pairs=training, validation_pairs=validation),
-               preset="numbers")
+run, _ = start_run(Path(folder.name) / "run", "text",
+                   dict(pairs=training, validation_pairs=validation), preset="numbers")
 model = run.model
-untrained = Transformer(run.task.vocab_size, **run.config["model"], rng=np.random.default_rng(0))
+untrained = run.task.make_model(np.random.default_rng(0))
 
 
 def exact(model, pairs):
@@ -244,9 +244,9 @@ def exact(model, pairs):
 
 
 losses, shares = [], []
-for progress in run.training.run():
+for progress in run.train():
     losses.append(progress.loss)
-    epoch, more = divmod(progress.step, run.training.batches.per_epoch)
+    epoch, more = divmod(progress.step, run.task.data.batches.per_epoch)
     if not more:
         shares.append(exact(model, numbers.validation[:200])[0])
         print(f"epoch {epoch:2}  loss {progress.loss:.2f}  exact {shares[-1]:.1%}")
@@ -326,7 +326,7 @@ for source, got, reference in wrong[:3]:
 
 # %%
 text, english = next(pair for pair in numbers.validation if pair[0].split().count("und") == 2)
-source, written, weights, allowed = run.pipeline().translation_attention(run.task.source(text))
+source, written, weights, allowed = run.loaded().translation_attention(run.task.source(text))
 named = [f"'{piece}'" if piece in "-," else piece for piece in written]
 rows = [f"{read} → {write}" for read, write in zip(["<bos>", *named], named)]
 fig = plot_attention(weights[:1], rows, source, allowed=allowed[:1], titles=["head 1"])

@@ -41,7 +41,7 @@ import tempfile
 import numpy as np
 
 from aiayn_course.drawings import figure_1
-from aiayn_np.runs.start import start_language
+from aiayn_np.runs.start import start_run
 from aiayn_np.text.pictures import plot_language_training
 
 # %% [markdown]
@@ -71,18 +71,18 @@ work = tempfile.TemporaryDirectory()
 settings = dict(                                                       # Lessons 7 to 10 have the names
     norm="pre", positions="learned", N=2, d_model=64, d_ff=256, h=4, P_drop=0.0,
     max_length=48, steps=600, batch_size=16, warmup_steps=100, rate_scale=2.0, eps_ls=0.0)
-run, _ = start_language(Path(work.name) / "words", seed=1, vocab_size=500, **settings)
-print(f"{run.training.characters:,} characters, {run.task.vocab_size} tokens")
+run, _ = start_run(Path(work.name) / "words", "words", seed=1, vocab_size=500, **settings)
+print(f"{run.task.data.characters:,} characters, {run.task.vocab_size} tokens")
 
 def write(text, steps=80):
     rng = np.random.default_rng(0)
-    ids = run.pipeline().written(run.task.source(text)[0], steps=steps, temperature=0.8, rng=rng)
+    ids = run.loaded().written(run.task.source(text)[0], steps=steps, temperature=0.8, rng=rng)
     return text + run.task.text(ids)
 
 print("\nBEFORE", write("If a class "), sep="\n")
 
 # %% show=[1, 2]
-run.history = list(run.training.run())
+history = list(run.train())
 model = run.trained()
 print("AFTER", write("If a class "), sep="\n")
 
@@ -96,21 +96,22 @@ print("AFTER", write("If a class "), sep="\n")
 # So it probably uses more than the token just read. -->
 
 # %%
-read, held = run.training.batches.ids, run.training.held_out.ids                         # (n,) tokens each
+data = run.task.data
+read, held = data.batches.ids, data.held_out.ids                       # (n,) tokens each
 pairs = np.full((run.task.vocab_size, run.task.vocab_size), 0.1)       # what was not seen counts 0.1
 np.add.at(pairs, (read[:-1], read[1:]), 1)
 single = pairs.sum(axis=0)                                             # (|V|,)
 guesses = {"all tokens alike": np.log(len(single)),
            "as often as it occurs": -np.log(single / single.sum())[held].mean(),
            "after the last token": -np.log(pairs / pairs.sum(axis=1, keepdims=True))[held[:-1], held[1:]].mean()}
-fig = plot_language_training(run.history)
+fig = plot_language_training(history)
 for style, (label, nats) in zip((":", "-.", "--"), guesses.items()):
-    a_character = nats * len(held) / run.training.held_characters               # 2.5 characters are a token
+    a_character = nats * len(held) / data.held_characters              # 2.5 characters are a token
     print(f"{label:24} {a_character:.2f} nats a character")
     fig.axes[1].axhline(a_character, linestyle=style, color="0.3", label=label)
 fig.axes[1].set_ylim(0, 2.7)
 fig.axes[1].legend(loc="lower left")
-print(f"{'the model':24} {run.training.nats_per_character(run.training.held_out):.2f} nats a character")
+print(f"{'the model':24} {run.task.nats_per_character(run, data.held_out):.2f} nats a character")
 fig
 
 # %% [markdown]
@@ -363,7 +364,7 @@ opened = load_gpt2(folder)
 for name, array in opened.state().items():
     if name in ("transformer.wte.weight", "lm_head.weight") or "h.0.attn" in name:
         print(f"{name:36} {array.shape!s:10}  largest {np.abs(array).max():.2f}")
-rows = run.training.some.batch(1)[0]                                   # (B, 48)
+rows = data.some.batch(1)[0]                                           # (B, 48)
 apart = np.abs(opened.model(rows) - model(rows)).max()
 print(f"largest difference of a logit {apart:.0e}")
 
@@ -438,7 +439,7 @@ judge(15, predicted, measured)
 # ## 15.8 Check what this lesson claimed
 
 # %%
-assert run.training.nats_per_character(run.training.held_out) < 0.95 * a_character       # more than the last token
+assert run.task.nats_per_character(run, data.held_out) < 0.95 * a_character       # more than the last token
 assert max(without[best], without[:4].min()) < 0.3                     # both layers are needed
 assert ten.copied[1].min() > 0.9 > 0.4 > ten.copied[0].max()
 assert (ten.at_best(ten.without) < ten.exact[1] / 2).all()             # with every seed it is missed

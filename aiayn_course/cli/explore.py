@@ -3,7 +3,7 @@
 from aiayn_np.cli.common import UsageError, add_run, command_line, note, opened, printable
 from aiayn_np.cli.look import source_of
 from aiayn_np.cli.train import trained
-from aiayn_np.cli.writing import add_out, check_file
+from aiayn_np.cli.writing import add_out, check_file, files_of
 
 
 def add_explore_options(parser):
@@ -25,12 +25,12 @@ def explore_command(args):
     run = opened(args.run)
     path = args.out or args.run / "explore.html"
     check_file("--out", path, ".html", ".htm", force=args.force, own=args.out is None,
-               inputs=[args.run / name for name in run.files])
+               inputs=files_of(args.run))
     if reason := obstacle(run):
         raise UsageError(f"no page can run this model: {reason};"
                          f" `{command_line('aiayn-np', 'attend', args.run)}` draws its attention")
-    sources = ([source_of(run.pipeline(), text) for text in args.sequence]
-               or most_telling_first(run, run.training.examples(20)))
+    sources = ([source_of(run.loaded(), text) for text in args.sequence]
+               or most_telling_first(run, run.task.examples(20)))
     print(printable(write_live_page(run, path, sources, title=args.title, lessons=args.lessons)))
     note("open it in a browser")
     return 0
@@ -51,6 +51,6 @@ def obstacle(run):
 def train_command(args):
     """Train; then print how to try the run in a browser, if a page can run its model."""
     run = trained(args)
-    if run and run.training.ranks.rank == 0 and not obstacle(run):
+    if run and run.ranks.rank == 0 and not obstacle(run):
         print("To try it out in a browser:", command_line("aiayn-np", "explore", run.folder))
     return 0 if run else 1

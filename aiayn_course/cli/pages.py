@@ -6,7 +6,7 @@ from pathlib import Path
 from aiayn_np.cli.common import UsageError
 from aiayn_np.cli.train import interruptible, print_results, take_steps
 from aiayn_np.runs.run import Run
-from aiayn_np.runs.start import start_pairs, start_symbols
+from aiayn_np.runs.start import start_run
 from aiayn_np.text.extra import extra
 
 from ..data.number_words import small_number_words, write_number_words
@@ -23,10 +23,10 @@ SENTENCES = ["zwei hundert drei", "vier hundert sieben und zwanzig",
 def new_run(page: str, folder: Path) -> Run:
     """Return a new run for a page; the number words are written beside its folder."""
     if page != "number_words":
-        return start_symbols(folder, page)[0]
+        return start_run(folder, page)[0]
     paths = write_number_words(folder.with_name("pairs"))
     files = dict(zip(("pairs", "validation_pairs"), paths))
-    return start_pairs(folder, files, preset="numbers")[0]
+    return start_run(folder, "text", files, preset="numbers")[0]
 
 
 def make_pages(out: Path, lessons: str = "") -> None:
@@ -46,7 +46,7 @@ def make_pages(out: Path, lessons: str = "") -> None:
             take_steps(run)
             print_results(run)
             texts = SENTENCES if page == "number_words" else []
-            sources = [run.task.source(text) for text in texts] or run.training.examples(20)
+            sources = [run.task.source(text) for text in texts] or run.task.examples(20)
             path = write_live_page(run, out / f"{page}.html", most_telling_first(run, sources),
                                    lessons=lessons, title=TITLE if texts else "",
                                    answers=small_number_words() if texts else None)

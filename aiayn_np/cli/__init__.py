@@ -4,11 +4,11 @@
 
 Public names, by the file that defines them:
 
-    common    UsageError, add_run, command_line, nearest, note, opened, printable
+    common    UsageError, add_run, command_line, loaded_for, nearest, note, opened, printable
     look      source_of
     main      main
     parser    parsed
     progress  shown
     train     interruptible, print_results, take_steps, train_command, trained
-    writing   add_out, check_file, check_folder, make_writable, new_path
+    writing   add_out, check_file, check_folder, files_of, make_writable, new_path
 """

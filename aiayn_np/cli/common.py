@@ -13,6 +13,10 @@ from typing import Any
 
 from ..plotting.fonts import in_utf_8
 
+NEEDS = dict(  # command -> the method that it needs of a model with its task
+    decode="lines", generate="written", perplexity="surprise", fill="filled", attend="pictures",
+    why="answered", trace="example", export="lines")
+
 
 class UsageError(Exception):
     """The error for a request that cannot be carried out; the exit code is 2."""
@@ -70,16 +74,21 @@ def lines_of_stdin():
         yield decoded(line, "standard input", number)
 
 
-def opened(folder: Path, command: str = "") -> Any:
-    """Open the run in a folder, and write its note.
-
-    command : the command that the model must work with, else UsageError; "" for any model
-    """
+def opened(folder: Path) -> Any:
+    """Open the run in a folder, or a real model, and write its note."""
     from ..runs.open import open_run
 
     run = open_run(folder)
-    if command and command not in run.uses:
-        raise UsageError(f"{folder} must hold a model for {command}, got one of {run.task.name},"
-                         f" which is for aiayn-np {', '.join(run.uses)}")
     note(run.note)
     return run
+
+
+def loaded_for(command: str, folder: Path) -> Any:
+    """Return the model in a folder with its task; UsageError if the command needs another model."""
+    run = opened(folder)
+    loaded = run.loaded()
+    works = [name for name, method in NEEDS.items() if getattr(type(loaded), method, None)]
+    if command not in works:
+        raise UsageError(f"{folder} must hold a model for {command}, got one of {run.task.name},"
+                         f" which is for aiayn-np {', '.join(works)}")
+    return loaded

@@ -1,7 +1,7 @@
 """The command `export`: it writes a run as a folder of Hugging Face."""
 
 from ..files import new_folder
-from .common import add_run, opened, printable
+from .common import add_run, loaded_for, printable
 from .writing import new_path
 
 
@@ -17,8 +17,8 @@ def export_command(args):
     """Write a run in another format."""
     from ..models.marian_export import export_marian
 
-    run = opened(args.run, "export")
+    loaded = loaded_for("export", args.run)
     with new_folder(args.out) as folder:
-        lines = export_marian(run.trained(), run.task, folder)
+        lines = export_marian(loaded.model, loaded.task, folder)
     print(printable("\n".join([*lines, str(args.out)])))
     return 0

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..checks import check_sizes
 from ..training.checks import check_seed
-from .common import add_run, opened, printable
+from .common import add_run, loaded_for, printable
 from .progress import shown
 
 
@@ -40,11 +40,11 @@ def generate_command(args):
     """Print a text and its continuation by a language model, token by token."""
     check_seed(args.seed)
     check_sizes(steps=args.steps)
-    pipeline = opened(args.run, "generate").pipeline()
-    task = pipeline.task
+    loaded = loaded_for("generate", args.run)
+    task = loaded.task
     ids = task.source(args.text)[0]
     written, before = list(ids), printable(task.text(ids))
-    tokens = pipeline.written(ids, steps=args.steps, temperature=args.temperature,
+    tokens = loaded.written(ids, steps=args.steps, temperature=args.temperature,
                               top_k=args.top_k, rng=np.random.default_rng(args.seed))
     first = next(tokens)                               # a wrong option is refused before any output
     print(before, end="", flush=True)
@@ -62,17 +62,17 @@ def perplexity_command(args):
     """Print the perplexity of a language model on a file."""
     from ..text.pairs import read_lines
 
-    pipeline = opened(args.run, "perplexity").pipeline()
+    loaded = loaded_for("perplexity", args.run)
     text = "\n".join(read_lines(args.file))
-    print(pipeline.surprise(text, watch=functools.partial(shown, what="reading")))
+    print(loaded.surprise(text, watch=functools.partial(shown, what="reading")))
     return 0
 
 
 def fill_command(args):
     """Print the likeliest tokens for each masked token."""
     check_sizes(top=args.top)
-    pipeline = opened(args.run, "fill").pipeline()
-    for guesses in pipeline.filled(args.text, args.top):
+    loaded = loaded_for("fill", args.run)
+    for guesses in loaded.filled(args.text, args.top):
         for share, piece, text in guesses:
             print(printable(f"{share:6.1%}  {piece:<16} {text}"))
     return 0

@@ -22,8 +22,8 @@ class Reporter(contextlib.AbstractContextManager):
     the line before; perplexity is exp(loss).
     """
 
-    def __init__(self, training):
-        self.steps, self.done = training.steps, training.optimizer.t
+    def __init__(self, run):
+        self.steps, self.done = run.task.steps, run.optimizer.t
         self.bar = progress_bar(self.steps, self.done)
         self.started = self.last = time.perf_counter()
         self.losses = []

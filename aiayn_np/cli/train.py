@@ -1,19 +1,21 @@
 """The command `train`: it begins a run, or goes on with a run, and prints the results."""
 
 import argparse
-import contextlib
 import signal
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from ..files import check_replaceable, made_folder, parts_in
 from ..training.ranks import ALONE, launched
 from .common import UsageError, command_line, note, printable
 from .options import LATER, flag_of, given_options, new_run_of
 from .progress import Reporter
-from .writing import check_folder, make_writable
+from .writing import check_folder, files_of, make_writable
 
 if TYPE_CHECKING:
     from ..runs.run import Run
@@ -35,8 +37,8 @@ def trained(args: argparse.Namespace) -> Any:
         if ended:
             print_results(run, args.threads)
             if not ranks.rank:
-                pictures = sorted(path.name for path in run.folder.glob("*.png"))
-                print(printable(f"\nIn {run.folder}: {', '.join([*run.files, *pictures])}"))
+                files = sorted(path.name for path in run.folder.iterdir())
+                print(printable(f"\nIn {run.folder}: {', '.join(files)}"))
             return run
         if not ranks.rank:
             note(stop.told)
@@ -46,13 +48,30 @@ def trained(args: argparse.Namespace) -> Any:
 def take_steps(run: "Run", stop: Callable[[], bool] = lambda: False,
                threads: int | None = None) -> bool:
     """Train a run, and report its steps on stderr; return False if `stop` ended the training."""
-    if run.training.ranks.rank:
-        return run.train(None, stop, threads)
-    if not run.ended:
-        note(f"training on the task {run.task.name}: {run.training.parameters:,} parameters,"
+    leads = not run.ranks.rank
+    if leads and not run.ended:
+        note(f"training on the task {run.task.name}: {run.parameters:,} parameters,"
              f" {run.task.vocab_size:,} different tokens, into {run.folder}")
-    with Reporter(run.training) as reporter:
-        return run.train(reporter.report, stop, threads)
+    with Reporter(run) if leads else nullcontext() as reporter, not_finite_is_told():
+        for record in run.train(threads):
+            ends = run.ranks.first(stop())
+            if ends and run.saved != record.step:
+                run.save()
+            if reporter:
+                reporter.report(record)
+            if ends:
+                return False
+    return True
+
+
+@contextmanager
+def not_finite_is_told() -> Iterator[None]:
+    """Let the training itself find nan and inf, and add to its message that a checkpoint stays."""
+    try:
+        with np.errstate(all="ignore"):
+            yield
+    except FloatingPointError as error:
+        raise FloatingPointError(f"{error}; the last good checkpoint is kept") from None
 
 
 def print_results(run: "Run", threads: int | None = None) -> None:
@@ -80,12 +99,12 @@ class Stop:
     @property
     def told(self):
         """A line on the interruption. It names the step that is kept."""
-        command = command_line("aiayn-np", "train", self.run.config["task"], "--out",
+        command = command_line("aiayn-np", "train", self.run.options["task"], "--out",
                                self.run.folder, "--resume")
         return f"interrupted; step {self.run.saved} is kept; go on with: {command}"
 
 
-@contextlib.contextmanager
+@contextmanager
 def interruptible(ranks: Any = ALONE) -> Iterator[Stop]:
     """Handle SIGINT, SIGHUP and SIGTERM by a Stop, and yield the Stop.
 
@@ -94,7 +113,7 @@ def interruptible(ranks: Any = ALONE) -> Iterator[Stop]:
     """
     stop, others = Stop(), ("SIGTERM", "SIGHUP") if ranks.size == 1 else ()
     there = [getattr(signal, name) for name in others if hasattr(signal, name)]
-    with contextlib.ExitStack() as stack:
+    with ExitStack() as stack:
         for number in (signal.SIGINT, *(n for n in there if signal.getsignal(n) == signal.SIG_DFL)):
             handler = signal.SIG_IGN if ranks.rank else stop
             stack.callback(signal.signal, number, signal.signal(number, handler))
@@ -117,7 +136,7 @@ def shared_run(args, ranks):
         for part in parts_in(run.folder):                              # of a run that was killed
             part.unlink(missing_ok=True)
     run = ranks.first(run)
-    run.training.ranks = ranks
+    run.ranks = ranks
     return run
 
 
@@ -127,7 +146,7 @@ def new_run(folder, args):
     Without --out the run takes the next free folder. If it cannot begin, it leaves no files.
     """
     free = args.out is None
-    with contextlib.ExitStack() as stack:
+    with ExitStack() as stack:
         if free:
             stack.enter_context(made_folder(folder.parent))
             folder = free_folder(folder)
@@ -151,7 +170,7 @@ def free_folder(folder):
     """Return the first of folder, folder-2, ... that can be made, or that `saved_nothing`."""
     for n in count(1):
         other = folder.with_name(f"{folder.name}-{n}") if n > 1 else folder
-        with contextlib.suppress(FileExistsError):
+        with suppress(FileExistsError):
             other.mkdir()
             return other
         if saved_nothing(other):
@@ -163,7 +182,7 @@ def free_folder(folder):
 
 def saved_nothing(folder):
     """Tell whether the first save into a folder did not end, and nothing else is in the folder."""
-    from ..runs.training import VOCABULARY
+    from ..runs.run import VOCABULARY
 
     mine = {*parts_in(folder), folder / VOCABULARY}
     return folder.is_dir() and set() < {*folder.iterdir()} <= mine
@@ -172,9 +191,8 @@ def saved_nothing(folder):
 def check_files(run):
     """Raise OSError if the folder of a run, or a file that a training replaces, is protected."""
     make_writable(run.folder)
-    for pattern in [*run.files, *run.pictures]:
-        for path in run.folder.glob(pattern):
-            check_replaceable(path)
+    for path in [*files_of(run.folder), *run.folder.glob("*.png")]:
+        check_replaceable(path)
 
 
 def resumed_run(folder, args):
@@ -188,8 +206,8 @@ def resumed_run(folder, args):
     if fixed := [*map(flag_of, given.keys() - LATER)]:
         raise UsageError(f"{min(fixed)} is fixed by the run in {folder}: not with --resume")
     run = own_run(folder)
-    if args.task != run.config["task"]:
-        raise UsageError(f"{folder} is a run of the task {run.config['task']}, not {args.task}")
+    if args.task != run.options["task"]:
+        raise UsageError(f"{folder} is a run of the task {run.options['task']}, not {args.task}")
     notes = run.go_on(given)
     check_files(run)
     return run, notes

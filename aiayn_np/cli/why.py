@@ -5,9 +5,9 @@ import textwrap
 import numpy as np
 
 from ..text.columns import flush_left, width
-from .common import UsageError, nearest, note, opened, printable
+from .common import UsageError, loaded_for, nearest, note, printable
 from .look import add_sequence, one_source
-from .writing import add_out, check_file
+from .writing import add_out, check_file, files_of
 
 MOST = 10  # words in the answer, unless --word asks for one
 LEGEND = """share     what a token gave to the logit of the word; the shares add up to it
@@ -29,19 +29,18 @@ def add_why_options(parser):
 
 def why_command(args):
     """Print the shares of each written word, and the losses by replacing; draw the shares."""
-    from ..pipelines.written import Written
     from ..plotting.figures import save_figure
+    from ..runs.written import Written
 
-    run = opened(args.run, "why")
-    pipeline, path = run.pipeline(), args.out or args.run / "why.png"
-    src = one_source(pipeline, args.symbol)
+    loaded, path = loaded_for("why", args.run), args.out or args.run / "why.png"
+    src = one_source(loaded, args.symbol)
     check_file("--out", path, ".png", force=args.force, own=args.out is None,
-               inputs=[args.run / name for name in run.files])
-    written = Written(pipeline, src)
+               inputs=files_of(args.run))
+    written = Written(loaded, src)
     count = len(written.words)
     if args.word is not None and not 1 <= args.word <= count:
         raise UsageError(f"--word must be 1 to {count} for what is written here, got {args.word}")
-    against = None if args.against is None else id_of(pipeline.task, args.against)
+    against = None if args.against is None else id_of(loaded.task, args.against)
     print(LEGEND)
     made_of = {}
     for n in range(min(count, MOST)) if args.word is None else [args.word - 1]:

@@ -16,6 +16,7 @@ from typing import Any
 from ..files import check_replaceable
 from .common import UsageError
 
+MODEL = (".npz", ".model", ".csv", ".json", ".safetensors", ".spm")  # files of a model
 
 def new_path(text: str) -> Path:
     """Return the path of an output; an empty text, which means the current folder, is refused."""
@@ -77,3 +78,8 @@ def make_writable(folder: Path, flag: str = "") -> None:
     except OSError as error:
         reason = f"{error.strerror}; {flag} writes elsewhere" if flag else error.strerror
         raise OSError(error.errno, reason, str(folder)) from error
+
+
+def files_of(folder: Path) -> list[Path]:
+    """Return the files in a folder that a model is read from."""
+    return [path for path in folder.iterdir() if path.suffix in MODEL]

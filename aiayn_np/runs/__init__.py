@@ -1,9 +1,17 @@
-"""Runs: begin, train, save and open the folder of a training.
+"""Runs: begin, train, save and open the folder of a training; use what it has trained.
+
+A Run is a folder with a checkpoint and a history. Its task knows the data, the batches, the
+validation and the report. A Loaded is a model with its task, as the commands use it: that of a run,
+or a real model from a folder of Hugging Face.
 
 Public names, by the file that defines them:
 
-    checkpoint          load_checkpoint, save_checkpoint
-    open                Opened, open_run, own_run
-    run                 Run
-    start               start_language, start_pairs, start_symbols
+    checkpoint  load_checkpoint, save_checkpoint
+    loaded      Loaded, SymbolTranslator, Translator, Writer
+    open        open_run, own_run
+    real        real_model
+    run         Run
+    start       start_run
+    training    Training, absolute
+    written     Written
 """

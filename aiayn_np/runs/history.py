@@ -4,7 +4,6 @@ import csv
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, fields
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -41,12 +40,3 @@ def csv_of(records: Sequence, kind: type) -> bytes:
     writer.writerow(f.name for f in fields(kind))
     writer.writerows(map(astuple, records))
     return text.getvalue().encode()
-
-
-def columns_in(path: Path, kind: type, last: int) -> dict[str, np.ndarray]:
-    """Return the columns up to step `last` in history.csv, where an earlier version kept them."""
-    head, *rows = [line.split(",") for line in path.read_text(encoding="utf-8").splitlines()]
-    rows = [row for row in rows if int(row[0]) <= last]
-    cells = dict(zip(head, zip(*rows, strict=True)))
-    return {f.name: np.array([float(cell or "nan") for cell in cells[f.name]],
-                             dtype=int if f.type is int else float) for f in fields(kind)}

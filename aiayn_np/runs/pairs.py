@@ -1,149 +1,128 @@
-"""The training on sentence pairs: a translator, with a vocabulary of its own."""
+"""The task of a run on sentence pairs: a translator, with a vocabulary of its own."""
 
 import math
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any, ClassVar
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 
-from ..pipelines.pipeline import PairPipeline
 from ..text.batches import Batches
-from ..text.bleu import TOKENIZERS, Score
 from ..text.corpus import Corpus
+from ..text.extra import extra
 from ..text.measures import PairProgress, loss_on
+from ..text.pairs import digest_of
 from ..text.pictures import plot_pair_training
 from ..text.task import PairTask, encoded
 from ..text.vocabulary import Vocabulary
 from ..training.loop import Step
-from .training import Training, speed
+from .loaded import Translator
+from .training import Training, absolute
 
 SHOWN = 3  # translations in the report
+POSITIONS = 256  # of a model, at least; a text may be longer than the lines of the training
 
 
-def data_of(config: dict, vocabulary: Vocabulary, corpus: Corpus | None = None) -> tuple:
-    """Read or take the pairs of a run.
+class PairTraining(Training, PairTask):
+    """The task of translating, with the pairs of lines that it is learned from."""
 
-    Returns (batches for training, batches for validation, lines for validation, notes).
-    """
-    o, most = config["train"], config["model"]["max_len"]
-    corpus = corpus or Corpus.read(config["files"], config["seed"])
-    if corpus.digest != config["digest"]:
-        raise ValueError("sentence pairs must be those that the run began with, got others in "
-                         + " and ".join(filter(None, config["files"].values())))
-    training, _ = encoded(vocabulary, corpus.training, o["max_length"])
-    held_out, lines = encoded(vocabulary, corpus.validation, most)
-    if not training or not held_out:
-        raise ValueError(f"there must be pairs of at most {o['max_length']} tokens for training,"
-                         f" got {len(training)}, and of at most {most} for validation, got"
-                         f" {len(held_out)}")
-    batches = Batches(training, o["tokens"], config["seed"])
-    if (longest := batches.longer.max()) > o["tokens"]:
-        raise ValueError(f"tokens must be at least those of the longest sentence, {longest}, got"
-                         f" tokens={o['tokens']}")
-    left_out = [("training", len(corpus.training) - len(training), o["max_length"]),
-                ("validation", len(corpus.validation) - len(held_out), most)]
-    budget = max(o["tokens"] // o["accumulate"], most)                 # the memory of a step
-    return batches, Batches(held_out, budget, 0), lines, corpus.notes + [
-        f"{n} pairs for {what} are left out: a side has more than {limit} tokens, or none"
-        for what, n, limit in left_out if n]
-
-
-def steps_of(options: dict, batches: Batches) -> int:
-    """Return the number of steps in the epochs of a training."""
-    return max(1, round(options["epochs"] * batches.per_epoch))
-
-
-class PairTraining(Training):
-    """A training on sentence pairs.
-
-    config : as in Training, and "files" (paths of the pairs), "digest" (of the pairs),
-        "vocabulary" (digest of the vocabulary), "examples" (validation lines, for pictures)
-    """
-
-    name = "text"
-    shape: ClassVar[dict] = Training.shape | dict(
-        files={str: (str, None)}, digest=str, vocabulary=str, examples=[str],
-        train=Training.shape["train"] | {
-            "epochs": float, "tokens": int, "max_length": int, "bleu_every": int,
-            "average_every": int, "tokenize?": set(TOKENIZERS)})
+    kind_of_files = dict
     record = PairProgress
-    pipeline = PairPipeline
+    loaded = Translator
     plot = staticmethod(plot_pair_training)
-    validation: Any = None  # the pairs for validation as lines
 
-    def make_task(self, folder: Path) -> PairTask:
-        """Make the task with the folder's vocabulary."""
-        return PairTask(self.vocabulary(folder), self.options["max_length"],
-                        self.options.get("tokenize", "13a"))           # not in an earlier config
+    def __init__(self, options: dict, vocabulary: Vocabulary) -> None:
+        super().__init__(vocabulary, options["max_length"], options["tokenize"])
+        self.options = options
 
-    def prepare(self, data: Any = None) -> list[str]:
-        """Take the tuple that `data_of` returns for the pairs of the run; return its notes."""
-        self.batches, self.held_out, self.validation, notes = data or data_of(
-            self.config, self.task.vocabulary)
-        return notes
+    @staticmethod
+    def begin(options: dict, files: dict) -> tuple[Vocabulary, Corpus]:
+        """Read the pairs of new files, and learn a vocabulary."""
+        extra("sacrebleu")                                             # if missing, known at once
+        corpus = Corpus.read(files, options["seed"])
+        vocabulary = Vocabulary.train(
+            [line for pair in corpus.training for line in pair], options["vocab_size"],
+            **{name: options[name] for name in ("normalization", "character_coverage")})
+        options |= dict(max_len=max(POSITIONS, options["max_length"]), digest=corpus.digest,
+                        files={name: path and absolute(path) for name, path in files.items()},
+                        vocabulary=digest_of(vocabulary.model))
+        return vocabulary, corpus
+
+    def read(self, corpus: Corpus | None = None) -> SimpleNamespace:
+        """Read or take the pairs: batches for training and validation, and the latter as lines."""
+        o = self.options
+        corpus = corpus or Corpus.read(o["files"], o["seed"])
+        if corpus.digest != o["digest"]:
+            raise ValueError("sentence pairs must be those that the run began with, got others in "
+                             + " and ".join(filter(None, o["files"].values())))
+        limit, most, tokens = o["max_length"], o["max_len"], o["tokens"]
+        training, _ = encoded(self.vocabulary, corpus.training, limit)
+        held_out, lines = encoded(self.vocabulary, corpus.validation, most)
+        if not training or not held_out:
+            raise ValueError(f"there must be pairs of at most {limit} tokens for training, got"
+                             f" {len(training)}, and of at most {most} for validation, got"
+                             f" {len(held_out)}")
+        batches = Batches(training, tokens, o["seed"])
+        if (longest := batches.longer.max()) > tokens:
+            raise ValueError(f"tokens must be at least those of the longest sentence, {longest},"
+                             f" got tokens={tokens}")
+        left_out = [("training", len(corpus.training) - len(training), limit),
+                    ("validation", len(corpus.validation) - len(held_out), most)]
+        return SimpleNamespace(
+            batches=batches, lines=lines,
+            held_out=Batches(held_out, max(tokens // o["accumulate"], most), 0),
+            notes=corpus.notes + [f"{n} pairs for {what} are left out: a side has more than {most}"
+                                  " tokens, or none" for what, n, most in left_out if n])
 
     @property
     def steps(self) -> int:
-        return steps_of(self.options, self.batches)
+        return max(1, round(self.options["epochs"] * self.data.batches.per_epoch))
 
     @property
     def validate_every(self) -> int:
-        return self.batches.per_epoch
+        return self.data.batches.per_epoch
 
-    def batch(self, step: int) -> tuple[np.ndarray, ...]:
-        """Return the batch (src, tgt_in, tgt_out) of a step."""
-        return self.batches.batch(step)
+    def batch_of(self, step: int, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
+        """Return the batch (src, tgt_in, tgt_out) of a step, which needs no generator."""
+        return self.data.batches.batch(step)
 
     def record_of(self, s: Step) -> PairProgress:
-        tokens = sum(int(np.count_nonzero(ids != self.task.pad)) for ids in s.batch[:2])
+        tokens = sum(int(np.count_nonzero(ids != self.pad)) for ids in s.batch[:2])
         return PairProgress(s.step, float(s.scores), tokens, s.rate, s.seconds)
 
-    def validate(self, progress: PairProgress) -> None:
-        """Write validation losses into a record, and in some epochs also BLEU."""
-        average = self.averaged()
-        progress.validation_loss = loss_on(self.model, self.held_out, self.ranks)
-        progress.averaged_loss = loss_on(average, self.held_out, self.ranks)
-        epoch = -(-progress.step // self.batches.per_epoch)
-        if epoch % self.options["bleu_every"] == 0 or progress.step == self.steps:
-            progress.bleu = self.translated(average)[1].score
+    def validate(self, run: Any, progress: PairProgress) -> None:
+        """Write the validation losses and BLEU into a record."""
+        average, held_out = run.trained(), self.data.held_out
+        progress.validation_loss = loss_on(run.model, held_out, run.ranks)
+        progress.averaged_loss = loss_on(average, held_out, run.ranks)
+        progress.bleu = self.translated(average, run.ranks)[1].score
 
-    def translated(self, model: Any, **options: Any) -> tuple[list[str], Score]:
-        """Return a model's translations of the validation set, and their BLEU.
+    def translated(self, model: Any, ranks: Any, **options: Any) -> tuple:
+        """Return (a model's translations of the validation set, their BLEU)."""
+        sources, references = zip(*self.data.lines)
+        loaded = self.loaded(model, self)
+        lines = loaded.lines(sources, ranks=ranks, **options)
+        return lines, loaded.score(lines, references)
 
-        options : as in `translate`
-        """
-        sources, references = zip(*self.validation)
-        pipeline = self.pipeline(self.task, model)
-        lines = pipeline.lines(sources, ranks=self.ranks, **options)
-        return lines, pipeline.score(lines, references)
-
-    def finish(self, history: list) -> tuple[dict, Iterator[str]]:
-        """Measure the BLEU of three ways to translate the validation set."""
-        last, average = history[-1], self.averaged()
-        lines, score = self.translated(average)
+    def finish(self, run: Any) -> tuple[dict, list[str]]:
+        """Measure the BLEU of three ways to translate the validation set; show a few lines."""
+        pairs, last, average = self.data.lines, run.history[-1], run.trained()
+        lines, score = self.translated(average, run.ranks)
         found = {
-            "last state, greedy": self.translated(self.model)[1],
+            "last state, greedy": self.translated(run.model, run.ranks)[1],
             "average, greedy": score,
-            "average, beam 4, alpha 0.6": self.translated(average, beam=4, alpha=0.6)[1],
-        }
+            "average, beam 4, alpha 0.6": self.translated(average, run.ranks, beam=4)[1]}
+        told = [f"step {last.step}, BLEU of {len(pairs)} validation pairs:",
+                *(f"  {score.score:6.2f}  {way}" for way, score in found.items()),
+                f"  {score.signature}\n"]
+        for (source, reference), line in zip(pairs[:SHOWN], lines):
+            told.append(f"source     {source}\nmodel      {line}\nreference  {reference}\n")
         return dict(
-            epochs=self.options["epochs"], pairs=len(self.batches.pairs),
-            validation_pairs=len(self.validation), validation_loss=last.validation_loss,
+            validation_pairs=len(pairs), validation_loss=last.validation_loss,
             averaged_loss=last.averaged_loss, perplexity=math.exp(min(last.averaged_loss, 700)),
-            exact_match=float(np.mean([a == b for a, (_, b) in zip(lines, self.validation)])),
+            exact_match=float(np.mean([a == b for a, (_, b) in zip(lines, pairs)])),
             bleu={way: round(score.score, 2) for way, score in found.items()},
-            signature=score.signature, **speed(history),
-        ), self.outcome(found, lines)
-
-    def outcome(self, found: dict, translations: list[str]) -> Iterator[str]:
-        """Yield the BLEU of each way to translate, and a few translations."""
-        yield f"step {self.optimizer.t}, BLEU of {len(self.validation)} validation pairs:"
-        yield from (f"  {score.score:6.2f}  {way}" for way, score in found.items())
-        yield f"  {found['average, greedy'].signature}\n"
-        for (source, reference), translation in zip(self.validation[:SHOWN], translations):
-            yield f"source     {source}\nmodel      {translation}\nreference  {reference}\n"
+            signature=score.signature), told
 
     def examples(self, n: int = 5) -> list[np.ndarray]:
-        """Return at most n sources (1, T) of the validation set."""
-        return [self.task.source(line) for line in self.config["examples"][:n]]
+        """Return the first sources (1, T) of the validation set, at most n and at most five."""
+        return [self.source(source) for source, _ in self.data.lines[: min(n, 5)]]

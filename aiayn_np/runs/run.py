@@ -1,60 +1,72 @@
 """A run: a folder with the checkpoint of a training, its history and its measurements."""
 
-import contextlib
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..files import ChangedError, replacing
-from ..pipelines.pipeline import Pipeline
+from ..checks import check_sizes
+from ..files import ChangedError, CheckpointError, replacing
 from ..plotting.figures import save_figure
-from ..training.checks import check_seed
-from ..training.tasks import TASKS
+from ..text.pairs import digest_of
+from ..text.vocabulary import Vocabulary
+from ..training import loop
+from ..training.gradient import SharedGradient
+from ..training.loss import LabelSmoothedCrossEntropy
+from ..training.ranks import ALONE, Alone
 from ..training.threads import blas_threads
 from .checkpoint import fitting, load_checkpoint, read_header, save_checkpoint
-from .estimates import check_fits
-from .history import columns_in, columns_of, csv_of, records_of
+from .history import columns_of, csv_of, records_of
 from .language import LanguageTraining
+from .loaded import Loaded
+from .options import check_memory, check_options
 from .pairs import PairTraining
-from .symbols import SymbolTraining
-from .training import VOCABULARY, Training, check_options
+from .symbols import Copy, Reverse, Sort
 
-TRAININGS: dict[str, type[Training]] = dict.fromkeys(TASKS, SymbolTraining) | {
-    kind.name: kind for kind in (PairTraining, LanguageTraining)}
+TASKS: dict[str, Any] = dict(copy=Copy, reverse=Reverse, sort=Sort, text=PairTraining,
+                             words=LanguageTraining)
+VOCABULARY = "vocabulary.model"
 SAVE_EVERY = 120  # seconds between two checkpoints, at most
 
 
 class Run:
     """The folder of a training: its checkpoint with the history, and the final measurements.
 
-    config, vocabulary : as in Training; the checkpoint holds the config
+    options : as in options.py; the checkpoint holds them
+    vocabulary : a vocabulary that a new run has learned; a saved run reads it in its folder
 
-    `training` holds the task, the model and the optimizer. `history` holds a record for each step.
+    `task` knows the data and what is said of them. `history` holds a record for each step.
     """
 
     saved: int | None = None  # the step of the checkpoint when it was last read or written
     saving = False  # whether it is being written
-    pictures = ("loss.png", "attention_*.png")  # patterns of the names of its pictures
+    ranks: Alone = ALONE  # the processes that share each batch; all hold the run
 
-    def __init__(self, folder: str | Path, config: dict, vocabulary: Any = None) -> None:
-        check_seed(config["seed"])
-        self.folder, self.config = Path(folder), config
-        self.training = TRAININGS[config["task"]](self.folder, config, vocabulary)
-        self.task, self.model = self.training.task, self.training.model
-        self.optimizer, self.uses = self.training.optimizer, self.training.pipeline.uses
-        self.history: list = []
+    def __init__(self, folder: str | Path, options: dict, vocabulary: Any = None) -> None:
+        self.folder, self.options, self.learned = Path(folder), options, vocabulary
         self.checkpoint, self.metrics = self.folder / "model.npz", self.folder / "metrics.json"
         self.table = self.folder / "history.csv"
+        self.task = TASKS[options["task"]](options, vocabulary or self.own_vocabulary())
+        self.rng = np.random.default_rng(options["seed"])
+        self.model = self.task.make_model(self.rng).astype(options["dtype"])
+        self.optimizer = self.task.make_optimizer(self.model)
+        self.recent: deque[dict] = deque(maxlen=loop.AVERAGED)         # states for the average
+        self.history: list = []
 
-    @property
-    def files(self) -> list[str]:
-        """Names of the files in the folder, besides pictures."""
-        more = [VOCABULARY] if "vocabulary" in self.config else []
-        return ["model.npz", "metrics.json", "history.csv", *more]
+    def own_vocabulary(self) -> Vocabulary | None:
+        """Return the vocabulary in the folder; CheckpointError if another run has written it."""
+        if "vocabulary" not in self.options:
+            return None
+        path = self.folder / VOCABULARY
+        vocabulary = Vocabulary.load(path)
+        if digest_of(vocabulary.model) != self.options["vocabulary"]:
+            raise CheckpointError(f"{path} is not the vocabulary of this run")
+        return vocabulary
 
     @property
     def note(self) -> str:
@@ -65,104 +77,103 @@ class Run:
                 f" {self.optimizer.t}")
 
     @property
-    def solved(self) -> bool:
-        """Tell whether the last validation was perfect, so that training ends."""
-        return bool(self.history) and self.history[-1].solved
+    def ended(self) -> bool:
+        """Tell whether no step is left to take, or a toy task is solved."""
+        solved = bool(self.history) and self.history[-1].solved
+        return solved or self.optimizer.t >= self.task.steps
 
     @property
-    def ended(self) -> bool:
-        """Tell whether no step is left to take."""
-        return self.solved or self.optimizer.t >= self.training.steps
-
-    def pipeline(self) -> Pipeline:
-        """Return the pipeline of the trained model, the average of its last states."""
-        return self.training.pipeline(self.task, self.trained())
+    def parameters(self) -> int:
+        """The number of numbers in the parameters of the model."""
+        return sum(p.value.size for p in self.model.parameters())
 
     def trained(self) -> Any:
-        """Return the trained model, the average of its last states."""
-        return self.training.averaged()
+        """Return a copy of the model with the average of its last states (Sec. 6.1)."""
+        return loop.averaged(self.model, self.recent)
+
+    def loaded(self) -> Loaded:
+        """Return the trained model with its task, for use."""
+        return self.task.loaded(self.trained(), self.task)
 
     def load(self) -> None:
         """Read the checkpoint; raise CheckpointError if it is damaged, or of another model."""
         columns: dict[str, np.ndarray] = {}
-        load_checkpoint(self.checkpoint, self.model, history=columns, **self.training.state)
+        load_checkpoint(self.checkpoint, self.model, optimizer=self.optimizer, rng=self.rng,
+                        recent=self.recent, history=columns)
         self.saved = self.optimizer.t
         if columns:                                                    # not in an earlier one
             with fitting(self.checkpoint):
-                self.history = records_of(columns, self.training.record, self.saved)
+                self.history = records_of(columns, self.task.record, self.saved)
 
     def go_on(self, changed: dict) -> list[str]:
         """Make the data ready for a training that goes on; return notes on them.
 
-        Sets `config` with the `changed` options of the training. Raises OSError, TypeError and
-        ValueError for bad options or an ended training, and CheckpointError for a history or data
-        of another run.
+        changed : options that replace those of the run
+
+        Raises OSError, TypeError and ValueError for bad options or an ended training, and
+        CheckpointError for data of another run.
         """
-        options = self.training.options | changed
-        check_options(options)
-        self.config = self.training.config = self.config | dict(train=options)
-        self.training.options = options
-        kind, t = self.training.record, self.optimizer.t
-        if t and not self.history:
-            with fitting(self.table):
-                self.history = records_of(columns_in(self.table, kind, t), kind, t)
+        check_options(self.options | changed)
+        self.options |= changed
+        if self.saved and not self.history and self.table.exists():    # of an earlier version
+            self.table.rename(self.folder / "history-earlier.csv")
         with fitting(self.checkpoint):
-            check_fits(self.config, self.task.vocab_size, self.task.max_length)
-            notes = self.training.prepare()
-        if t > self.training.steps or (self.ended and self.metrics.exists()):
-            where = "solved" if self.solved else f"at step {t} of {self.training.steps} already"
-            raise ValueError(f"nothing to do: the run in {self.folder} is {where}")
+            check_memory(self.options, self.task.vocab_size)
+            notes, steps = self.task.data.notes, self.task.steps
+        if self.optimizer.t > steps or (self.ended and self.metrics.exists()):
+            raise ValueError(f"nothing to do: the run in {self.folder} is at step"
+                             f" {self.optimizer.t} of {steps}")
         return notes
 
-    def train(self, report: Callable[[Any], None] | None = None,
-              stop: Callable[[], bool] = lambda: False, threads: int | None = None) -> bool:
-        """Take all steps that are left, and save on the way; return False if `stop` ended it.
+    def train(self, threads: int | None = None) -> Iterator:
+        """Take all steps that are left, and save on the way; yield the record of each step.
 
-        report : gets the record of a step, after it was saved
-        stop : tells after a step whether the training ends there; rank 0 decides for all ranks
-        threads : of BLAS, as in `train`
-
-        The run is saved after every validation, and after SAVE_EVERY seconds.
+        The run is saved after every validation, and after SAVE_EVERY seconds, before the record is
+        yielded. Who ends a training earlier calls `save`. threads : of BLAS, as in `train`
         """
-        records, ranks = self.training.run(threads=threads), self.training.ranks
-        earlier = self.history[-1].seconds if self.history else 0.0
-        if self.ended:
-            return True
-        if not ranks.rank:
-            self.metrics.unlink(missing_ok=True)                       # it is out of date
-        saved = started = time.perf_counter()
-        with not_finite_is_told():
+        check_sizes(threads=1 if threads is None else threads)
+        task, o = self.task, self.options
+        criterion = LabelSmoothedCrossEntropy(o["eps_ls"], pad=task.pad)
+        taken = loop.training_steps(
+            self.model, criterion, self.optimizer, lambda step: task.batch_of(step, self.rng),
+            task.rate, steps=task.steps, rng=self.rng, threads=threads,
+            gradient=SharedGradient(self.model, criterion, task.measure, self.optimizer,
+                                    self.ranks, o["accumulate"]))
+        records = loop.validated(
+            self.model, map(task.record_of, taken), self.recent, partial(task.validate, self),
+            every=task.validate_every, last=task.steps, average_every=task.average_every,
+            threads=threads)
+        if not self.ended:
+            if not self.ranks.rank:
+                self.metrics.unlink(missing_ok=True)                   # it is out of date
+            earlier = self.history[-1].seconds if self.history else 0.0
+            saved = started = time.perf_counter()
             for record in records:
                 record.seconds = earlier + time.perf_counter() - started
                 self.history.append(record)
-                ends = ranks.first(stop())
-                if record.measured or ends or time.perf_counter() - saved > SAVE_EVERY:
-                    self.save()                                        # first: a terminal may close
+                if record.measured or time.perf_counter() - saved > SAVE_EVERY:
+                    self.save()
                     saved = time.perf_counter()
-                if report:
-                    report(record)
-                if ends:
-                    return False
-        return True
+                yield record
 
     def save(self) -> None:
         """Write a new vocabulary, the checkpoint and history.csv. Only rank 0 writes.
 
         Raises ChangedError if another program has written the checkpoint since it was read.
         """
-        if self.training.ranks.rank:
+        if self.ranks.rank:
             return
         self.saving = True
         self.folder.mkdir(parents=True, exist_ok=True)
         self.check_unchanged()
-        if self.saved is None and self.training.learned is not None:
-            self.training.learned.save(self.folder / VOCABULARY)
-        kind = self.training.record
-        save_checkpoint(self.checkpoint, self.model, config=self.config,
-                        history=columns_of(self.history, kind), **self.training.state)
+        if self.saved is None and self.learned is not None:
+            self.learned.save(self.folder / VOCABULARY)
+        save_checkpoint(self.checkpoint, self.model, optimizer=self.optimizer, rng=self.rng,
+                        recent=self.recent, history=columns_of(self.history, self.task.record),
+                        config=self.options)
         self.saved = self.optimizer.t
         with replacing(self.table) as file:
-            file.write(csv_of(self.history, kind))
+            file.write(csv_of(self.history, self.task.record))
         self.saving = False
 
     def check_unchanged(self) -> None:
@@ -181,31 +192,21 @@ class Run:
         All ranks measure, and rank 0 writes. metrics.json is written last: a run without it gets
         its pictures and metrics when it goes on.
         """
-        leads = not self.training.ranks.rank
+        leads = not self.ranks.rank
         with blas_threads(threads):
             if leads:
                 self.draw()
-            numbers, lines = self.training.finish(self.history)
-            known = dict(task=self.task.name, steps=self.optimizer.t,
-                         parameters=self.training.parameters, seed=self.config["seed"], **numbers,
+            numbers, lines = self.task.finish(self)
+            known = dict(task=self.task.name, steps=self.optimizer.t, parameters=self.parameters,
+                         seed=self.options["seed"], **numbers,
                          seconds=round(self.history[-1].seconds, 2))
             if leads:
                 with replacing(self.metrics) as file:
                     file.write((json.dumps(known, indent=2) + "\n").encode())
-            return list(lines) if leads else []
+            return lines if leads else []
 
     def draw(self) -> None:
         """Save the pictures of the training."""
-        save_figure(self.training.plot(self.history), self.folder / "loss.png", dpi=120)
-        for example in self.training.examples(1):
-            self.pipeline().draw_attention(example, self.folder)
-
-
-@contextlib.contextmanager
-def not_finite_is_told() -> Iterator[None]:
-    """Let the training itself find nan and inf, and add to its message that a checkpoint stays."""
-    try:
-        with np.errstate(all="ignore"):
-            yield
-    except FloatingPointError as error:
-        raise FloatingPointError(f"{error}; the last good checkpoint is kept") from None
+        save_figure(self.task.plot(self.history), self.folder / "loss.png", dpi=120)
+        for example in self.task.examples(1):
+            self.loaded().draw_attention(example, self.folder)

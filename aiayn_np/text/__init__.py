@@ -6,12 +6,12 @@ sacreBLEU counts BLEU. `pip install -e '.[text]'` installs both; they are loaded
 Public names, by the file that defines them:
 
     batches       Batches, arrays
-    bleu          Score, bleu, check_tokenizer
+    bleu          Score, bleu
     columns       flush_left, width
     corpus        Corpus
     extra         extra, install_command
     language      Characters, LanguageTask, Pieces, Windows, read_text, training_part
-    measures      LanguageProgress, PairProgress, loss_on
+    measures      LanguageProgress, PairProgress, TextProgress, loss_on
     pairs         decoded, digest_of, read_lines, split
     pictures      plot_language_training, plot_pair_training, plot_translation
     task          PairTask, encoded

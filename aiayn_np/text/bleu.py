@@ -47,15 +47,9 @@ def bleu(translations: Iterable[str], references: Iterable[str], *,
                          f" {len(translations)} and {len(references)}")
     if not translations:
         raise ValueError("there must be at least one translation, got none")
-    check_tokenizer(tokenize)
+    if tokenize not in TOKENIZERS:
+        raise ValueError(f"tokenize must be one of {', '.join(TOKENIZERS)}, got {tokenize!r}")
     metric = extra("sacrebleu").metrics.BLEU(tokenize=tokenize)
     found = metric.corpus_score(translations, [references])
     note = "" if found.totals[-1] else "no translation has four words, and without them BLEU is 0"
     return Score(found.score, str(metric.get_signature()), note)
-
-
-def check_tokenizer(name: str) -> None:
-    """Raise ValueError for an unknown tokenizer, and ImportError without the extra `text`."""
-    if name not in TOKENIZERS:
-        raise ValueError(f"tokenize must be one of {', '.join(TOKENIZERS)}, got {name!r}")
-    extra("sacrebleu")

@@ -118,10 +118,11 @@ class LanguageTask:
 
     name = "words"
     pad = -1
+    eos: int | None = None  # the id that ends a text, of some real models
 
-    def __init__(self, vocabulary: Any, max_length: int) -> None:
+    def __init__(self, vocabulary: Any, max_length: int, vocab_size: int | None = None) -> None:
         self.vocabulary, self.max_length = vocabulary, max_length
-        self.vocab_size = len(vocabulary)
+        self.vocab_size = len(vocabulary) if vocab_size is None else vocab_size
 
     def source(self, text: str) -> np.ndarray:
         """Return the ids (1, T) of a text; raise ValueError for an empty text."""

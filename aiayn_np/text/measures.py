@@ -10,13 +10,11 @@ from .language import Windows
 
 
 @dataclass
-class PairProgress:
+class TextProgress:
     """The record of a step.
 
     loss : without smoothing, in nats per target token, so that exp(loss) is the perplexity
-    tokens : in the batch, source and target          seconds : since the start of the training
-    validation_loss : loss of the model; None between validations
-    averaged_loss, bleu : of the average of the model's last states; None between validations
+    tokens : in the batch, on all sides           seconds : since the start of the training
     """
 
     step: int
@@ -24,10 +22,20 @@ class PairProgress:
     tokens: int
     rate: float
     seconds: float
+    solved = False  # not a field: a training on text takes all its steps
+
+
+@dataclass
+class PairProgress(TextProgress):
+    """The record of a step of a translator.
+
+    validation_loss : loss of the model; None between validations
+    averaged_loss, bleu : of the average of the model's last states; None between validations
+    """
+
     validation_loss: float | None = None
     averaged_loss: float | None = None
     bleu: float | None = None
-    solved = False  # not a field: a training on text takes all its steps
 
     @property
     def measured(self) -> bool:
@@ -36,32 +44,22 @@ class PairProgress:
 
     def told(self) -> str:
         """Return the validation losses and BLEU as the end of a progress line."""
-        line = ""
-        if self.measured:
-            line += f"; validation loss {self.validation_loss:.3f}, averaged"
-            line += f" {self.averaged_loss:.3f}"
-        if self.bleu is not None:
-            line += f", BLEU {self.bleu:.2f}"
-        return line
+        if not self.measured:
+            return ""
+        return (f"; validation loss {self.validation_loss:.3f}, averaged"
+                f" {self.averaged_loss:.3f}, BLEU {self.bleu:.2f}")
 
 
 @dataclass
-class LanguageProgress:
+class LanguageProgress(TextProgress):
     """The record of a step of a language model.
 
-    loss : in nats per token            tokens : number of tokens in the batch
     validation : nats per character of the average of the model's last states, on the held-out text;
         None between validations
     """
 
-    step: int
-    loss: float
-    tokens: int
-    rate: float
-    seconds: float
     validation: float | None = None
     sample = ""  # text that the model wrote at the validation; not a field
-    solved = False  # not a field either: a training on text takes all its steps
 
     @property
     def measured(self) -> bool:

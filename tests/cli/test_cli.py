@@ -16,7 +16,7 @@ import pytest
 from same_run import assert_same_run, with_blank_pictures
 
 from aiayn_course.cli.main import main
-from aiayn_np import Progress, attention_maps, beam_search, trace
+from aiayn_np import LabelSmoothedCrossEntropy, Progress, attention_maps, beam_search, trace
 from aiayn_np.cli.progress import Reporter, shown
 from aiayn_np.runs.open import open_run
 from aiayn_np.runs.symbols import SymbolTraining
@@ -45,7 +45,7 @@ def files(folder):
 
 def test_a_run_goes_on_with_other_shares(no_pictures, tmp_path):
     """The sums are taken in another order, so that it is the same run but for rounding."""
-    argv = ["train", "copy", *TINY, "--float64", "--P-drop", "0"]
+    argv = ["train", "copy", *TINY, "--dtype", "float64", "--P-drop", "0"]
     assert main([*argv, "--steps", "6", "--out", str(tmp_path / "one")]) == 0
     out = ["--out", str(tmp_path / "many")]
     assert main([*argv, "--steps", "3", "--accumulate", "2", *out]) == 0
@@ -53,7 +53,7 @@ def test_a_run_goes_on_with_other_shares(no_pictures, tmp_path):
     assert main([*resume, "--steps", "5", "--accumulate", "3"]) == 0
     assert main([*resume, "--steps", "6"]) == 0
     one, many = (open_run(tmp_path / name) for name in ("one", "many"))
-    assert many.config["train"]["accumulate"] == 3
+    assert many.options["accumulate"] == 3
     for a, b in zip(one.model.parameters(), many.model.parameters(), strict=True):
         np.testing.assert_allclose(a.value, b.value, rtol=0, atol=1e-9)
 
@@ -80,7 +80,7 @@ def test_train_prints_results_on_stdout_and_progress_on_stderr(no_pictures, tmp_
     out, err = capsys.readouterr()
     assert "copy: not solved after 2 steps" in out
     *_, files, next_step = out.splitlines()
-    assert files.startswith(f"In {tmp_path / 'r'}: model.npz, ")
+    assert files == f"In {tmp_path / 'r'}: history.csv, metrics.json, model.npz"
     assert next_step == f"To try it out in a browser: aiayn-np explore {tmp_path / 'r'}"
     assert out.count("wrong") + out.count("right") == 6
     assert "step 2 of 2: loss " in err
@@ -145,7 +145,7 @@ def test_decode_prints_one_line_for_each_sequence(folder, capsys, monkeypatch):
     lines = lines[:3]
     assert lines[0] == lines[1]
     run = open_run(folder)
-    assert lines[0] == run.task.text(run.pipeline().decode(run.task.source("3 1"))[0])
+    assert lines[0] == run.task.text(run.loaded().decode(run.task.source("3 1"))[0])
 
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"3 1\n\n0\n")))
     assert main(["decode", str(folder)]) == 0
@@ -176,7 +176,7 @@ def test_decode_by_beam_search(folder, capsys):
 
 def test_decode_uses_the_average_that_was_validated(folder):
     run = open_run(folder)
-    (state,) = run.training.recent  # of step 10; the run ended at step 12
+    (state,) = run.recent  # of step 10; the run ended at step 12
     for name, value in run.trained().state_dict().items():
         np.testing.assert_array_equal(value, state[name])
     assert not np.array_equal(run.model.src_embedding.E.value, state["src_embedding.E"])
@@ -193,8 +193,8 @@ def test_attend_writes_three_pictures(folder, tmp_path, capsys):
 def test_attention_is_that_of_the_models_own_output(folder):
     run = open_run(folder)
     src = run.task.source("3 1 2")
-    src_tokens, tgt_tokens, maps, masks = run.pipeline().attention(src)
-    out = run.pipeline().decode(src)
+    src_tokens, tgt_tokens, maps, masks = run.loaded().attention(src)
+    out = run.loaded().decode(src)
     _, cache = run.trained().forward(src, np.concatenate([[[run.task.bos]], out[:, :-1]], axis=1))
     assert src_tokens == ["3", "1", "2", "<eos>"]
     assert tgt_tokens == ["<bos>", *run.task.tokens(out[0, :-1])]
@@ -206,7 +206,8 @@ def test_attention_is_that_of_the_models_own_output(folder):
 def test_trace_tells_what_every_component_does_with_the_right_answer(folder, capsys, monkeypatch):
     run = open_run(folder)
     _, tgt_in, tgt_out = run.task.examples_of([run.task.source("3 1 2")[0, :-1]])
-    want = trace(run.trained(), run.task.source("3 1 2"), tgt_in, tgt_out)
+    want = trace(run.trained(), run.task.source("3 1 2"), tgt_in, tgt_out,
+                 loss=LabelSmoothedCrossEntropy(0.0))
     for columns, told in (("400", ""), ("80", "note: rows are wider than the terminal; ")):
         monkeypatch.setenv("COLUMNS", columns)
         assert main(["trace", str(folder), "3 1 2"]) == 0
@@ -291,14 +292,14 @@ def test_resuming_a_run_that_is_finished_is_refused_and_changes_nothing(folder, 
     assert main(["train", "reverse", "--resume", "--out", str(folder)]) == 2
     assert f"nothing to do: the run in {folder} is at step 12 of 12" in capsys.readouterr().err
     assert main(["train", "reverse", "--resume", "--steps", "0", "--out", str(folder)]) == 2
-    assert main(["train", "reverse", "--resume", "--float64", "--out", str(folder)]) == 2
-    assert "--float64 is fixed by the run" in capsys.readouterr().err
+    assert main(["train", "reverse", "--resume", "--dtype", "float64", "--out", str(folder)]) == 2
+    assert "--dtype is fixed by the run" in capsys.readouterr().err
     assert files(folder) == before
 
 
 def test_metrics_count_the_seconds_of_all_parts_of_a_run(no_pictures, tmp_path, monkeypatch):
     """Those of the last validation too: here only a validation takes time."""
-    def validate(self, record):
+    def validate(self, run, record):
         now[0], record.validation = now[0] + 50, 0.0
 
     out, now = str(tmp_path / "r"), [0.0]
@@ -351,8 +352,8 @@ def test_without_a_terminal_it_is_a_line_now_and_then(monkeypatch, capsys):
 
 def test_the_live_bar_has_the_validations_above_it_and_ends_full_when_solved(monkeypatch):
     screen = terminal(monkeypatch)
-    training = SimpleNamespace(steps=100, optimizer=SimpleNamespace(t=0))
-    with Reporter(training) as reporter:
+    run = SimpleNamespace(task=SimpleNamespace(steps=100), optimizer=SimpleNamespace(t=0))
+    with Reporter(run) as reporter:
         reporter.report(Progress(1, 2.0, 0.5, 0.1, 1.0, validation=0.25))
         reporter.report(Progress(2, 1.0, 0.75, 0.1, 2.0))
         assert "step 1 of 100: loss 2.000, perplexity 7.4," in screen.getvalue()
@@ -361,8 +362,8 @@ def test_the_live_bar_has_the_validations_above_it_and_ends_full_when_solved(mon
         reporter.report(Progress(3, 1.0, 0.75, 0.1, 2.0, validation=1.0))
         assert "0 s left; tokens right 75.0%, all sequences right 100.0%" in screen.getvalue()
         assert reporter.bar.total == reporter.bar.n == 3
-    training.optimizer.t = 40
-    with Reporter(training) as reporter:
+    run.optimizer.t = 40
+    with Reporter(run) as reporter:
         assert reporter.bar.n == 40                                    # of the steps taken earlier
 
 

@@ -96,7 +96,7 @@ def test_no_error_steers_the_terminal(run, capsys, argv):
 
 @pytest.mark.filterwarnings("ignore:no font has")
 def test_no_text_of_a_model_steers_the_terminal(run, capsys, monkeypatch, no_pictures):
-    monkeypatch.setattr("aiayn_np.pipelines.pipeline.SymbolPipeline.lines",
+    monkeypatch.setattr("aiayn_np.runs.loaded.SymbolTranslator.lines",
                         lambda *_, **__: ["é\x1b[31m\t\x07漢\x9b"])
     assert main(["decode", str(run), "1 2"]) == 0
     assert capsys.readouterr().out == "é\\x1b[31m\t\\x07漢\\x9b\n"

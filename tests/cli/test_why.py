@@ -50,7 +50,7 @@ def test_it_prints_the_shares_and_draws_them(folder, capsys):
     assert sizes == sorted(sizes, reverse=True)
     assert rows[-1][0] == "biases"
     assert max(map(len, out.splitlines()[:-1])) <= 80
-    assert out.count("word  ") == len(run.pipeline().decode(src)[0])
+    assert out.count("word  ") == len(run.loaded().decode(src)[0])
 
 
 def test_the_columns_are_the_share_and_what_replacing_changes():
@@ -96,7 +96,7 @@ def test_of_an_answer_without_end_the_first_words_are_told(no_pictures, tmp_path
     folder = str(tmp_path / "r")
     assert main(["train", "copy", *TINY, "--steps", "1", "--out", folder]) == 0
     run = open_run(folder)
-    n = run.pipeline().answered(run.task.source("3 1 4"))[2].shape[1]
+    n = run.loaded().answered(run.task.source("3 1 4"))[2].shape[1]
     assert n > MOST
     capsys.readouterr()
     assert main(["why", folder, "3 1 4"]) == 0

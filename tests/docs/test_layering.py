@@ -28,10 +28,8 @@ ROOMS = {
     "plotting": {"layers", "files", "decoding", "training"},
     "text": {"layers", "files", "decoding", "training", "plotting"},
     "models": {"layers", "files", "variants", "text"},
-    "pipelines": {"layers", "files", "decoding", "training", "reading", "plotting", "text",
-                  "models"},
-    "runs": {"layers", "files", "variants", "optimizers", "decoding", "training", "plotting",
-             "text", "pipelines"},
+    "runs": {"layers", "files", "variants", "optimizers", "decoding", "training", "reading",
+             "plotting", "text", "models"},
 }
 # the same for the course, which may import each room of the paper
 COURSE_ROOMS = {

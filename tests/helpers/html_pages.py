@@ -3,7 +3,7 @@
 import json
 import re
 
-from aiayn_np.runs.start import start_symbols
+from aiayn_np.runs.start import start_run
 
 
 def data_of(page):
@@ -15,7 +15,7 @@ def data_of(page):
 
 def untrained_run(folder, **variants):
     """A run of the default model, or of a variant, before training, saved."""
-    run, _ = start_symbols(folder, "reverse", seed=3, **variants)
+    run, _ = start_run(folder, "reverse", seed=3, **variants)
     run.folder.mkdir()
     run.save()
     return run

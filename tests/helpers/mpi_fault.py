@@ -37,7 +37,7 @@ def faulty_share(self, *job):
 
 def faulty_save(self):
     calls["save"] += 1
-    if calls["save"] == 2 and fault == "disk" and self.training.ranks.rank == 0:
+    if calls["save"] == 2 and fault == "disk" and self.ranks.rank == 0:
         import resource
 
         resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000))

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from aiayn_np.runs.checkpoint import header_of, opened, parts_of
+from aiayn_np.runs import checkpoint
 from aiayn_np.runs.open import open_run
 from aiayn_np.runs.run import Run
 
@@ -13,9 +13,7 @@ TINY = ["--N", "1", "--d-model", "8", "--d-ff", "8", "--h", "2", "--batch-size",
 
 def read_checkpoint(path):
     """(header, {name: array}) of a checkpoint file, read as the package reads it."""
-    with opened(path) as file:
-        header = header_of(file, path)
-        parts = parts_of(file, path, header)
+    header, parts = checkpoint.read_checkpoint(path)
     return header, {f"{part}/{name}": array for part, arrays in parts.items()
                     for name, array in arrays.items()}
 

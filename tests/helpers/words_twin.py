@@ -11,9 +11,9 @@ class Twin:
     """The model and the optimizer of a WordsRun, without dropout."""
 
     def __init__(self, run):
-        o, model = run.config["model"], run.model
-        self.dtype = {"float32": torch.float32, "float64": torch.float64}[run.config["dtype"]]
-        pre = run.config["variants"]["norm"] == "pre"
+        o, model = run.options, run.model
+        self.dtype = {"float32": torch.float32, "float64": torch.float64}[run.options["dtype"]]
+        pre = run.options["norm"] == "pre"
         self.E = torch.zeros(run.task.vocab_size, o["d_model"], dtype=self.dtype,
                              requires_grad=True)
         self.PE = torch.tensor(model.stack.positions.table(o["max_len"]), dtype=self.dtype)

@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore"),
               pytest.mark.usefixtures("no_pictures")]
 every_kind = pytest.mark.parametrize("kind", KINDS)
 TINY = ["--symbols", "6", "--max-length", "6", "--d-model", "16", "--d-ff", "24", "--h", "2",
-        "--N", "1", "--batch-size", "9", "--float64"]
+        "--N", "1", "--batch-size", "9", "--dtype", "float64"]
 
 
 one_thread = pytest.fixture(autouse=True, scope="module")(pytorch.one_thread)
@@ -124,12 +124,11 @@ def trained_there(folder, ranks):
 def losses_here(folder, steps):
     """The same with NumPy, and the model after it."""
     run = open_run(folder)
-    run.training.prepare()
-    train, adam = run.config["train"], Adam(run.model)
+    train, adam = run.options, Adam(run.model)
     criterion = LabelSmoothedCrossEntropy(train["eps_ls"], pad=run.task.pad)
     losses = []
     for step in range(1, steps + 1):
-        src, tgt_in, tgt_out = run.training.batch(step)
+        src, tgt_in, tgt_out = run.task.batch_of(step, run.rng)
         logits, cache = run.model.forward(src, tgt_in)
         loss, loss_cache = criterion.forward(logits, targets=tgt_out)
         run.model.zero_grad()
@@ -159,7 +158,8 @@ def test_the_program_of_the_page_has_the_losses_of_numpy(kind, ranks, tmp_path, 
 
 
 def test_the_program_of_the_page_trains_on_text(tmp_path, monkeypatch):
-    argv = [*options(tmp_path), "--tokens", "20", "--float64", "--P-drop", "0", "--epochs", "0.2"]
+    argv = [*options(tmp_path), "--tokens", "20", "--dtype", "float64", "--P-drop", "0",
+            "--epochs", "0.2"]
     monkeypatch.chdir(tmp_path)
     assert main([*argv, "--out", "runs/copy"]) == 0
     assert_same_training(tmp_path, 1)

@@ -13,7 +13,7 @@ from aiayn_course.data.number_words import write_number_words
 from aiayn_np.decoding.generation import generate
 from aiayn_np.models import load_llama, load_marian
 from aiayn_np.models.gpt2 import GPT2
-from aiayn_np.runs.start import start_pairs
+from aiayn_np.runs.start import start_run
 
 sys.path.append(str(Path(__file__).parents[2] / "docs"))
 
@@ -141,9 +141,9 @@ def test_a_new_gpt2_of_here_opens_in_transformers(options, tmp_path, seed):
 def test_a_translator_of_here_is_the_same_in_transformers(tmp_path, capsys):
     """Trained on the number words for two epochs: logits, tokens of every translation, text."""
     training, validation, *_ = write_number_words(tmp_path / "numbers")
-    run, _ = start_pairs(tmp_path / "run", dict(pairs=training, validation_pairs=validation),
+    run, _ = start_run(tmp_path / "run", "text", dict(pairs=training, validation_pairs=validation),
                    preset="numbers", epochs=2)
-    run.history = list(run.training.run())
+    list(run.train())
     run.folder.mkdir()
     run.save()
     found = exported(tmp_path / "run")

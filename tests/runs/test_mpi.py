@@ -20,7 +20,7 @@ from aiayn_np.runs.open import open_run
 pytestmark = pytest.mark.slow
 HELPERS = Path(__file__).parents[1] / "helpers"
 TINY = ["--symbols", "4", "--max-length", "4", "--d-model", "8", "--d-ff", "12", "--h", "2",
-        "--N", "1", "--batch-size", "9", "--seed", "5", "--float64"]
+        "--N", "1", "--batch-size", "9", "--seed", "5", "--dtype", "float64"]
 MPIEXEC = (shutil.which("mpiexec", path=os.path.dirname(sys.executable))     # where pip puts it
            or shutil.which("mpiexec"))
 SECONDS = 60  # after which a program hangs; the machine may be busy
@@ -106,7 +106,8 @@ def test_a_run_begun_on_some_ranks_goes_on_on_others(tmp_path, no_pictures, text
     """Losses, validation, BLEU and all files are those of the run of one process."""
     argv, more = ["train", "copy", *TINY, "--steps"], ["3", "6"]
     if text:
-        argv = [*options(tmp_path), "--float64", "--P-drop", "0", "--seed", "1", "--epochs"]
+        argv = [*options(tmp_path), "--dtype", "float64", "--P-drop", "0", "--seed", "1",
+                "--epochs"]
         more = ["1", "2"]
     again = ["train", argv[1], "--resume", argv[-1], more[1]]
     quietly(*argv, more[0], "--out", str(tmp_path / "one"))

@@ -19,12 +19,10 @@ from threadpoolctl import threadpool_limits
 from threads import now
 
 from aiayn_course.cli.main import main
-from aiayn_np.module import leaves
-from aiayn_np.runs import estimates
+from aiayn_np.runs import options as sizes
 from aiayn_np.runs.open import open_run
 from aiayn_np.runs.pairs import PairTraining
-from aiayn_np.runs.run import Run
-from aiayn_np.runs.start import start_pairs
+from aiayn_np.runs.start import start_run
 from aiayn_np.text.vocabulary import Vocabulary
 from aiayn_np.training.threads import VARIABLES
 
@@ -47,17 +45,16 @@ def folder(tmp_path_factory):
 def plain(monkeypatch):
     """Only what training leaves: no pictures, and no measurements at its end."""
     without_pictures(monkeypatch)
-    monkeypatch.setattr(PairTraining, "finish", lambda *_: ({}, []))
+    monkeypatch.setattr(PairTraining, "finish", lambda self, run: ({}, []))
 
 
 def test_a_run_leaves_all_its_files_and_numbers(folder):
     assert sorted(path.name for path in folder.iterdir()) == FILES
     metrics = json.loads((folder / "metrics.json").read_text())
     run = open_run(folder)
-    assert isinstance(run.training, PairTraining)
+    assert isinstance(run.task, PairTraining)
     assert len(run.history) == metrics["steps"] == run.optimizer.t
-    assert metrics["pairs"] + metrics["validation_pairs"] <= 150
-    assert metrics["tokens"] == sum(p.tokens for p in run.history)
+    assert metrics["validation_pairs"] == len(run.task.data.lines)
     assert metrics["perplexity"] == pytest.approx(np.exp(run.history[-1].averaged_loss))
     assert metrics["bleu"]["average, greedy"] == round(run.history[-1].bleu, 2)
     assert metrics["signature"].startswith("nrefs:1|")
@@ -66,9 +63,9 @@ def test_a_run_leaves_all_its_files_and_numbers(folder):
 def test_the_steps_have_their_threads(plain, tmp_path, monkeypatch):
     for name in VARIABLES:
         monkeypatch.delenv(name, raising=False)
-    seen, batch = [], PairTraining.batch
-    monkeypatch.setattr(PairTraining, "batch",
-                        lambda self, step: seen.append(now()) or batch(self, step))
+    seen, batch = [], PairTraining.batch_of
+    monkeypatch.setattr(PairTraining, "batch_of",
+                        lambda self, *step: seen.append(now()) or batch(self, *step))
     with threadpool_limits(2, user_api="blas"):
         allowed = now()
         for name, more in (("one", []), ("two", ["--threads", "2"])):
@@ -80,11 +77,10 @@ def test_the_steps_have_their_threads(plain, tmp_path, monkeypatch):
 
 def test_losses_are_those_of_the_states_they_are_named_after(folder):
     run = open_run(folder)
-    run.training.prepare()
     losses = []
     for model in (run.model, run.trained()):
         nats = count = 0
-        for source, target in (map(run.task.source, pair) for pair in run.training.validation):
+        for source, target in (map(run.task.source, pair) for pair in run.task.data.lines):
             logits = model(source, np.concatenate([[[run.task.bos]], target[:, :-1]], axis=1))
             log_p = logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True))
             nats -= np.take_along_axis(log_p, target[..., None], axis=-1).sum()
@@ -114,7 +110,7 @@ def test_translate_keeps_lines_in_order_and_counts_bleu(folder, tmp_path, capsys
 def test_bleu_is_that_of_the_translations_by_the_references(folder, tmp_path, capsys, monkeypatch):
     """The translation has every word right and is too short, so that BLEU is its penalty."""
     source, target = write(tmp_path, [("eins", "one two three four five")])
-    monkeypatch.setattr("aiayn_np.pipelines.pipeline.translate",
+    monkeypatch.setattr("aiayn_np.runs.loaded.translate",
                         lambda *_, **__: ["one two three four"])
     assert main(["decode", str(folder), "--file", str(source), "--reference", str(target)]) == 0
     assert capsys.readouterr().err.startswith(f"BLEU {100 * np.exp(1 - 5 / 4):.2f} ")
@@ -148,8 +144,8 @@ def test_a_line_of_a_file_without_any_piece_ends_nothing(folder, tmp_path, capsy
 def test_attention_is_that_of_the_last_layer_while_translating(folder):
     run = open_run(folder)
     src = run.task.source("eins zwei")
-    source, written, weights, allowed = run.pipeline().translation_attention(src)
-    out = run.pipeline().decode(src)[0]
+    source, written, weights, allowed = run.loaded().translation_attention(src)
+    out = run.loaded().decode(src)[0]
     assert written == run.task.tokens(out)
     assert source == run.task.tokens(src[0])
     tgt_in = np.concatenate([[run.task.bos], out[:-1]])[None]
@@ -170,7 +166,7 @@ def test_the_other_commands_work_on_it_too(folder, tmp_path, capsys):
     assert "encoder.layers.0" in capsys.readouterr().out
     assert main(["decode", run, "eins"]) == 0
     decoded = capsys.readouterr().out
-    assert decoded == open_run(folder).pipeline().lines(["eins"])[0] + "\n"
+    assert decoded == open_run(folder).loaded().lines(["eins"])[0] + "\n"
 
 
 @pytest.mark.parametrize(("argv", "message"), [
@@ -193,7 +189,7 @@ def test_the_other_commands_work_on_it_too(folder, tmp_path, capsys):
     (["decode", "RUN", " "], "a sentence must hold at least one word"),
     (["train", "text", "--pairs", "PAIRS", "--out", "NOWHERE", "--vocab-size", "60", "--tokens",
       "2"], "tokens must be at least those of the longest sentence"),
-    (["train", "text", "--pairs", "NOWHERE", "--bleu-every", "0"], "--bleu-every must be"),
+    (["train", "text", "--pairs", "NOWHERE", "--tokens", "0"], "--tokens must be"),
     (["train", "text", "--pairs", "NOWHERE", "--epochs", "nan"], "--epochs must lie in (0, "),
     (["train", "text", "--pairs", "NOWHERE", "--epochs", "0"], "--epochs must lie in (0, "),
     (["train", "text", "--out", "RUN", "--resume", "--epochs", "inf"], "--epochs must lie in (0, "),
@@ -214,7 +210,7 @@ def test_bad_requests_end_with_2_and_one_line(folder, tmp_path, capsys, argv, me
 
 
 def test_changed_pairs_are_not_resumed_with(folder, tmp_path, capsys):
-    path = Path(open_run(folder).config["files"]["source"])
+    path = Path(open_run(folder).options["files"]["source"])
     content = path.read_text(encoding="utf-8")
     path.write_text(content.replace("eins", "EINS", 1), encoding="utf-8")
     assert main(["train", "text", "--out", str(folder), "--resume", "--epochs", "9"]) == 2
@@ -224,7 +220,7 @@ def test_changed_pairs_are_not_resumed_with(folder, tmp_path, capsys):
 
 def test_what_does_not_fit_into_memory_is_refused_before_it_starts(tmp_path, monkeypatch, capsys):
     out = tmp_path / "run"
-    monkeypatch.setattr(estimates, "memory_bytes", lambda: 2e5)
+    monkeypatch.setattr(sizes, "memory_bytes", lambda: 2e5)
     assert main([*options(tmp_path), "--out", str(out)]) == 1
     assert re.search(r"training needs about 0\.\d+ GB of memory, this machine has 0\.0002;",
                      capsys.readouterr().err)
@@ -233,34 +229,26 @@ def test_what_does_not_fit_into_memory_is_refused_before_it_starts(tmp_path, mon
 
 def test_the_parameter_formula_counts_the_model(tmp_path):
     source, target = write(tmp_path, sentences(60))
-    sizes = dict(N=2, d_model=12, d_ff=20, h=3)
-    run, _ = start_pairs(tmp_path / "r", dict(source=source, target=target), vocab_size=60, **sizes)
+    run, _ = start_run(tmp_path / "r", "text", dict(source=source, target=target), vocab_size=60,
+                       N=2, d_model=12, d_ff=20, h=3)
     count = sum(p.value.size for p in run.model.parameters())
-    assert estimates.parameter_count(60, **sizes) == count
-    assert estimates.training_bytes(60, 0, **sizes) == 4 * estimates.COPIES * count
-    _, cache = run.model.forward(np.full((2, 20), 3), np.full((2, 20), 3))
-    held = sum(array.nbytes for _, array in leaves(cache, np.ndarray))
-    needed = estimates.training_bytes(60, 40, **sizes) - estimates.training_bytes(60, 0, **sizes)
-    assert needed / 2 < held < needed * 2
+    assert sizes.parameter_count(60, run.options) == count
 
 
 def test_states_are_kept_for_averaging_as_far_apart_as_the_run_says(tmp_path, monkeypatch):
-    monkeypatch.setattr("aiayn_np.runs.start.Run", lambda folder, config, learned: Run(
-        folder, json.loads(json.dumps(config)), learned))
     source, target = write(tmp_path, sentences(60))
-    run, _ = start_pairs(tmp_path / "r", dict(source=source, target=target), vocab_size=60,
-                         d_model=8, d_ff=8, h=2, N=1, tokens=50, epochs=100)
-    config = run.config                                # complete from the start, and never changed
-    run.go_on({"average_every": 3})
-    assert config["train"]["average_every"] == 100 * run.training.batches.per_epoch // 70
-    assert run.training.batches.per_epoch > 4
-    assert [p.step for p in itertools.islice(run.training.run(), 4)] == [1, 2, 3, 4]
-    assert len(run.training.recent) == 1
+    run, _ = start_run(tmp_path / "r", "text", dict(source=source, target=target), vocab_size=60,
+                       d_model=8, d_ff=8, h=2, N=1, tokens=50, epochs=100)
+    assert run.task.average_every == 100 * run.task.data.batches.per_epoch // 70
+    monkeypatch.setattr(type(run.task), "average_every", 3)
+    assert run.task.data.batches.per_epoch > 4
+    assert [p.step for p in itertools.islice(run.train(), 4)] == [1, 2, 3, 4]
+    assert len(run.recent) == 1
 
 
 def test_unknown_options_are_refused(tmp_path):
     with pytest.raises(ValueError, match="got widht"):
-        start_pairs(tmp_path, {}, widht=3)
+        start_run(tmp_path, "text", {}, widht=3)
 
 
 @POSIX
@@ -306,7 +294,7 @@ def test_pictures_are_drawn_by_training_and_by_attend(tmp_path, capsys):
 def test_it_learns_to_translate_numbers(tmp_path):
     source, target = write(tmp_path, sentences(3000))
     files = dict(source=source, target=target)
-    run, _ = start_pairs(tmp_path / "r", files, preset="tiny", vocab_size=60, d_model=64, d_ff=128,
-                         N=1, tokens=500, warmup_steps=100, rate_scale=0.5, epochs=12)
-    run.history = list(run.training.run())
+    run, _ = start_run(tmp_path / "r", "text", files, preset="tiny", vocab_size=60, d_model=64,
+                       d_ff=128, N=1, tokens=500, warmup_steps=100, rate_scale=0.5, epochs=12)
+    list(run.train())
     assert run.history[-1].bleu > 90

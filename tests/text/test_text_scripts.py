@@ -89,7 +89,7 @@ def test_a_run_keeps_what_it_was_asked_for_and_its_numbers_tell(tmp_path, capsys
             "--out", out]
     assert main(argv) == 0
     assert "BLEU of 3 validation pairs" in capsys.readouterr().out
-    kept = read_checkpoint(tmp_path / "run" / "model.npz")[0]["config"]["train"]
+    kept = read_checkpoint(tmp_path / "run" / "model.npz")[0]["config"]
     assert (kept["normalization"], kept["character_coverage"], kept["tokenize"]) == (
         "nfkc", 0.99, "zh")
     metrics = json.loads((tmp_path / "run" / "metrics.json").read_text())

@@ -1,6 +1,7 @@
 """The loop of a training on text does what it says, and so does what is told of it."""
 
 from collections import deque
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,8 +10,9 @@ import pytest
 from aiayn_np import Adam, LabelSmoothedCrossEntropy, Transformer, warmup_rate
 from aiayn_np.cli import progress
 from aiayn_np.cli.progress import Reporter
+from aiayn_np.runs.options import check_options
 from aiayn_np.runs.pairs import PairTraining
-from aiayn_np.runs.training import check_options
+from aiayn_np.runs.run import Run
 from aiayn_np.text.batches import Batches
 from aiayn_np.text.measures import PairProgress, loss_on
 from aiayn_np.text.vocabulary import EOS
@@ -28,17 +30,19 @@ def parts(seed, P_drop=0.1):
 
 def train_text(model, batches, *, steps, rng, optimizer, recent, accumulate=1):
     """The training on sentence pairs with these parts, which is not measured."""
-    training = PairTraining.__new__(PairTraining)
-    training.model, training.batches = model, batches
-    training.rng, training.optimizer, training.recent = rng, optimizer, recent
-    training.task = SimpleNamespace(pad=0)
-    training.validate = lambda progress: None
-    training.options = dict(epochs=steps / batches.per_epoch, warmup_steps=5, rate_scale=0.5,
-                            average_every=3, accumulate=accumulate, eps_ls=0.1)
-    return training.run()
+    task, run = PairTraining.__new__(PairTraining), Run.__new__(Run)
+    task.pad, task.data = 0, SimpleNamespace(batches=batches)
+    task.validate = lambda run, progress: None
+    run.task, run.model, run.history, run.metrics = task, model, [], Path("none")
+    run.rng, run.optimizer, run.recent = rng, optimizer, recent
+    run.options = task.options = dict(
+        epochs=steps / batches.per_epoch, warmup_steps=5, rate_scale=0.5, accumulate=accumulate,
+        eps_ls=0.1, d_model=model.d_model)
+    return run.train()
 
 
-def test_the_loop_is_forward_loss_backward_rate_step(seed):
+def test_the_loop_is_forward_loss_backward_rate_step(seed, monkeypatch):
+    monkeypatch.setattr(PairTraining, "average_every", 3)
     model, batches, options = parts(seed)
     progress = list(train_text(model, batches, steps=8, **options))
     twin, _, same = parts(seed)
@@ -77,12 +81,12 @@ def test_loss_on_a_set_is_the_mean_over_its_tokens(seed):
 
 
 @pytest.mark.parametrize(("name", "bad"), [
-    ("average_every", 0), ("warmup_steps", 0), ("rate_scale", -1), ("epochs", 0), ("accumulate", 0),
+    ("tokens", 0), ("warmup_steps", 0), ("rate_scale", -1), ("epochs", 0), ("accumulate", 0),
     ("eps_ls", 1),
 ])
 def test_bad_options_are_refused(name, bad):
-    options = dict(epochs=1, warmup_steps=5, rate_scale=0.5, average_every=3, accumulate=1,
-                   eps_ls=0.1)
+    options = dict(epochs=1, warmup_steps=5, rate_scale=0.5, tokens=3, accumulate=1, eps_ls=0.1,
+                   seed=0)
     check_options(options)
     with pytest.raises(ValueError, match=name):
         check_options(options | {name: bad})
@@ -91,7 +95,8 @@ def test_bad_options_are_refused(name, bad):
 def test_what_is_told_is_the_mean_since_it_was_told_last(monkeypatch, capsys):
     now = [0.0]
     monkeypatch.setattr(progress.time, "perf_counter", lambda: now[0])
-    reporter = Reporter(SimpleNamespace(steps=100, optimizer=SimpleNamespace(t=10)))
+    reporter = Reporter(SimpleNamespace(task=SimpleNamespace(steps=100),
+                                        optimizer=SimpleNamespace(t=10)))
     lines = []
     for step in range(11, 16):
         now[0] += 6

@@ -34,7 +34,7 @@ def test_every_variant_solves_the_copy_task(tmp_path, option, name):
     sizes = ["--symbols", "6", "--max-length", "6", "--d-model", "32", "--d-ff", "64", "--h", "2"]
     assert main(["train", "copy", *sizes, f"--{option}", name, "--out", out]) == 0
     run = open_run(out)
-    assert run.config["variants"][option] == name
+    assert run.options[option] == name
     assert run.solved
-    numbers, _ = run.training.finish(run.history)
+    numbers, _ = run.task.finish(run)
     assert numbers["exact_match"] >= 0.99

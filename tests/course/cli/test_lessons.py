@@ -4,7 +4,6 @@ something else."""
 import dataclasses
 import json
 import re
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -278,8 +277,13 @@ def test_the_extra_is_asked_for_before_anything_is_trained(tmp_path, monkeypatch
 def test_three_pages_are_trained_and_written_or_one_is_too_large(tmp_path, monkeypatch,
                                                                  no_pictures, most, names):
     small = dict(d_model=8, h=1, N=1, d_ff=8)
-    monkeypatch.setattr(pages, "start_symbols", partial(pages.start_symbols, steps=2, **small))
-    monkeypatch.setattr(pages, "start_pairs", partial(pages.start_pairs, epochs=0.03, **small))
+    start_run = pages.start_run
+
+    def start_small(folder, task, *files, **options):
+        return start_run(folder, task, *files, **options, **small,
+                         **(dict(epochs=0.03) if files else dict(steps=2)))
+
+    monkeypatch.setattr(pages, "start_run", start_small)
     monkeypatch.setattr(pages, "MOST", most)
     if names is None:
         with pytest.raises(UsageError, match=r"copy.html must have at most 1,000 bytes, got"):

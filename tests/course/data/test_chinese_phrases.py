@@ -15,7 +15,7 @@ from aiayn_course.data.chinese_phrases import (
     write_chinese_phrases,
 )
 from aiayn_course.data.number_words import number_words
-from aiayn_np.runs.start import start_pairs
+from aiayn_np.runs.start import start_run
 
 DIGITS = {digit: i for i, digit in enumerate("零一二三四五六七八九")}
 UNITS = {"十": 10, "百": 100, "千": 1000}
@@ -114,6 +114,6 @@ def test_they_are_written_as_files_to_train_on(tmp_path):
 def test_a_model_learns_phrases_that_it_has_not_seen(tmp_path):
     write_chinese_phrases(tmp_path)
     files = dict(pairs=tmp_path / "training.tsv", validation_pairs=tmp_path / "validation.tsv")
-    run, _ = start_pairs(tmp_path / "run", files, preset="phrases", bleu_every=100, seed=0)
-    run.history = list(run.training.run())
+    run, _ = start_run(tmp_path / "run", "text", files, preset="phrases", seed=0)
+    list(run.train())
     assert share_right(run, chinese_phrases().test) >= 0.99

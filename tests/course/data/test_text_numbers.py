@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from aiayn_course.data.number_words import DATA, number_words, write_number_words
-from aiayn_np.runs.start import start_pairs
+from aiayn_np.runs.start import start_run
 from aiayn_np.text.pairs import read_lines, read_table, read_two_files
 from aiayn_np.text.presets import PRESETS
 from aiayn_np.text.translation import translate
@@ -135,8 +135,8 @@ def test_the_words_of_the_file_are_spelled_again():
 def trained(folder, **options):
     """A run on the files in a folder."""
     files = dict(pairs=folder / "training.tsv", validation_pairs=folder / "validation.tsv")
-    run, _ = start_pairs(folder / "run", files, preset="numbers", bleu_every=100, **options)
-    run.history = list(run.training.run())
+    run, _ = start_run(folder / "run", "text", files, preset="numbers", **options)
+    list(run.train())
     return run
 
 

@@ -4,14 +4,14 @@ import pytest
 from trained import trained
 
 from aiayn_course.cli.main import main
-from aiayn_np.runs.start import start_symbols
+from aiayn_np.runs.start import start_run
 from aiayn_np.training.toys import Progress
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     sizes = dict(symbols=6, max_length=6, N=2, d_model=32, d_ff=64, h=2)
-    run, _ = start_symbols(tmp_path_factory.mktemp("runs") / "reverse", "reverse", **sizes)
+    run, _ = start_run(tmp_path_factory.mktemp("runs") / "reverse", "reverse", **sizes)
     run.folder.mkdir()
     run.optimizer.t = 200
     run.model.load_state_dict(trained("reverse")[0].state_dict())

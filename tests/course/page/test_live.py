@@ -57,7 +57,7 @@ def test_a_default_run_fits_in_a_page_that_can_be_mailed(run, tmp_path, capsys):
     data = data_of(text)
     assert data["title"]["en"] == "This model *reverses* a list of digits"
     assert "<title>This model reverses a list of digits</title>" in text
-    tested = [run.task.text(src[0]) for src in run.training.examples(20)]
+    tested = [run.task.text(src[0]) for src in run.task.examples(20)]
     assert len(set(data["examples"])) == 5
     assert set(data["examples"]) <= set(tested)
     assert data["task"]["tokens"][:4] == ["<pad>", "<bos>", "<eos>", "0"]

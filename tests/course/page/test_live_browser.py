@@ -53,7 +53,7 @@ def test_what_is_typed_is_answered_as_the_command_line_does(page, run):
         ids = row[row > 0]
         text = run.task.text(ids)
         typed(page, text)
-        assert lines(page) == [run.task.text(run.pipeline().decode(ids[None])[0])]
+        assert lines(page) == [run.task.text(run.loaded().decode(ids[None])[0])]
     assert page.locator("#source-note").inner_text() == ""
 
 
@@ -182,7 +182,7 @@ def test_what_is_wrong_in_an_address_is_left_out_and_said_in_a_line(visit, path)
 def test_a_replaced_token_changes_what_was_typed(visit, path, run):
     page = visit(path, "#src=3+1+4&what-if=replace:1:5")               # as a lesson asks for
     settled(page)
-    answers = run.pipeline().lines(["3 1 4", "3 5 4"])
+    answers = run.loaded().lines(["3 1 4", "3 5 4"])
     assert lines(page) == answers
     assert page.locator("#written .differs").all_inner_texts() == ["5"]
     assert page.locator("#written .changed-name").inner_text() == (

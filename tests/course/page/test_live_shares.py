@@ -55,7 +55,7 @@ def test_the_page_shows_the_shares_of_each_written_token(visit, path, run):
     page.locator("#shares summary").click()
     page.locator("#shares-table table").wait_for()
     model, src = model_of(run), run.task.source("3 1 4 1 5")[0]
-    tgt = [run.task.bos, *run.pipeline().decode(src[None])[0].tolist()]
+    tgt = [run.task.bos, *run.loaded().decode(src[None])[0].tolist()]
     rows = page.locator("#shares-table tbody tr")
     assert rows.count() == len(tgt) - 1
     for n in range(len(tgt) - 1):

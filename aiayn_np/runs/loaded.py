@@ -1,7 +1,4 @@
-"""A pipeline: a trained model with its task, which turns a text into a result.
-
-A task turns text into ids, and ids into text. Our own runs have pipelines, and real models too.
-"""
+"""A model with its task, in use: text in, text out."""
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -25,19 +22,28 @@ KINDS = {  # file name -> stack and name of the attention in a picture, and the 
 }
 
 
-class Pipeline:
-    """A model with its task, with the methods that the commands call.
+class Loaded:
+    """A model with its task, of a run or from a folder of Hugging Face.
 
-    loss : the loss that `trace` shows; None for the loss of the training
+    A task turns text into ids, and ids into text. What else a subclass can do depends on the model.
+    Its `example(src)` is the batch for a trace, and `pictures(src)` yields (name, Figure).
     """
 
-    uses: tuple[str, ...] = ()  # commands that work with this model
-    loss: Any = None
-    pictures: Any  # function of one source (1, T): yields (name, Figure) of its attention
+    note = ""  # a line that warns the user
     ends = 0  # number of marks that the task sets at the end of a text
+    pictures: Any
 
-    def __init__(self, task: Any, model: Any) -> None:
-        self.task, self.model = task, model
+    def __init__(self, model: Any, task: Any) -> None:
+        self.model, self.task = model, task
+        self.loss = LabelSmoothedCrossEntropy(0.0, pad=task.pad)       # for a trace
+
+    def trained(self) -> Any:
+        """Return the model."""
+        return self.model
+
+    def loaded(self) -> "Loaded":
+        """Return the same object, as a run returns the model that it has trained."""
+        return self
 
     def source(self, text: str) -> np.ndarray:
         """Return the ids (1, T) of a text; raise ValueError if the model has too few positions."""
@@ -71,10 +77,9 @@ class Pipeline:
                 {name: allowed[0] for name, allowed in attention_masks(cache).items()})
 
 
-class SourcePipeline(Pipeline):
+class Translator(Loaded):
     """A model that reads a source and writes a target."""
 
-    uses: tuple[str, ...] = ("decode", "attend", "why", "trace", "export")
     ends = 1
 
     def decode(self, src: np.ndarray, max_len: int | None = None, *, beam: int = 1,
@@ -82,61 +87,8 @@ class SourcePipeline(Pipeline):
         """Return output ids for source ids: greedy if `beam` is 1, else by beam search."""
         return decode(self.model, src, self.task, beam, alpha, max_len)
 
-    def score(self, lines: Sequence[str], references: Sequence[str]) -> Score:
-        """Return the BLEU of some outputs, with the tokenizer of the task."""
-        return bleu(lines, references, tokenize=getattr(self.task, "tokenize", "13a"))
-
-    def answered(self, src: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Return a batch of one source (1, T); the target is the model's own output."""
-        out = self.decode(src)
-        return src, np.concatenate([[[self.task.bos]], out[:, :-1]], axis=1), out
-
-    def attention(self, src: np.ndarray) -> tuple[list, list, dict, dict]:
-        """Return (source tokens, tokens that the decoder reads, maps, masks) of one source (1, T).
-
-        The decoder reads the model's own output.
-        """
-        _, tgt, _ = self.answered(src)
-        return self.source_tokens(src), self.task.tokens(tgt[0]), *self.maps(src, tgt)
-
-
-class SymbolPipeline(SourcePipeline):
-    """A model of a toy task."""
-
-    def lines(self, texts: Sequence[str], *, beam: int = 1, alpha: float = 0.6,
-              watch: Callable = iter) -> list[str]:
-        """Return the model's output for each text; the output for an empty text is empty."""
-        return [self.task.text(self.decode(self.source(text), beam=beam, alpha=alpha)[0])
-                if text.strip() else "" for text in watch(texts)]
-
-    def fitting(self, line: str, number: int) -> tuple[str, str]:
-        """Return (a line that `lines` takes, a remark if the line is long, else "").
-
-        number : number of the line, for the remark
-        """
-        return line, self.remark(self.source(line)) if line.strip() else ""
-
-    def example(self, src: np.ndarray) -> tuple:
-        """Return a batch of one source (1, T); the target is the right output."""
-        return self.task.examples_of([src[0, :-1]])
-
-    def pictures(self, src: np.ndarray) -> Iterator[tuple[str, Any]]:
-        """Yield a picture of every layer and head for each kind of attention."""
-        src_tokens, tgt_tokens, maps, masks = self.attention(src)
-        for kind, (stack, attention, title) in KINDS.items():
-            chosen = {n: w for n, w in maps.items() if n.startswith(stack) and attention in n}
-            if chosen:                                                 # this kind keeps maps
-                queries = src_tokens if stack == "encoder" else tgt_tokens
-                keys = src_tokens if kind != "decoder_self" else tgt_tokens
-                title = f"{title}, task {self.task.name}: row = reader, column = what it reads"
-                yield kind, plot_attention_grid(chosen, queries, keys, masks=masks, title=title)
-
-
-class PairPipeline(SourcePipeline):
-    """A translator of sentences, with a vocabulary."""
-
     def lines(self, texts: Sequence[str], **options: Any) -> list[str]:
-        """Return the translations of lines; options as in `translate`."""
+        """Return the model's output for each line; options as in `translate`."""
         return translate(self.model, self.task.vocabulary, texts, **options)
 
     def fitting(self, line: str, number: int) -> tuple[str, str]:
@@ -145,9 +97,26 @@ class PairPipeline(SourcePipeline):
         return line, (f"warning: line {number} is cut: the model takes {self.model.max_len} tokens"
                       " with the end mark" if was_cut else "")
 
+    def score(self, lines: Sequence[str], references: Sequence[str]) -> Score:
+        """Return the BLEU of some outputs, with the tokenizer of the task."""
+        return bleu(lines, references, tokenize=self.task.tokenize)
+
+    def answered(self, src: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Return a batch of one source (1, T); the target is the model's own output."""
+        out = self.decode(src)
+        return src, np.concatenate([[[self.task.bos]], out[:, :-1]], axis=1), out
+
     def example(self, src: np.ndarray) -> tuple:
-        """Return a batch of one source (1, T); the target is the model's own translation."""
+        """Return the batch of one source (1, T) for a trace, here as `answered`."""
         return self.answered(src)
+
+    def attention(self, src: np.ndarray) -> tuple[list, list, dict, dict]:
+        """Return (source tokens, tokens that the decoder reads, maps, masks) of one source (1, T).
+
+        The decoder reads the model's own output.
+        """
+        _, tgt, _ = self.answered(src)
+        return self.source_tokens(src), self.task.tokens(tgt[0]), *self.maps(src, tgt)
 
     def translation_attention(self, src: np.ndarray) -> tuple[list, list, np.ndarray, np.ndarray]:
         """Return (source tokens, written tokens, weights, mask) of the last layer.
@@ -168,18 +137,36 @@ class PairPipeline(SourcePipeline):
         yield "cross", plot_translation(weights, written, source, allowed=allowed, title=title)
 
 
-class LanguagePipeline(Pipeline):
-    """A language model, which goes on with a text.
+class SymbolTranslator(Translator):
+    """A model of a toy task."""
 
-    eos : the id that ends a text; None if no id does
-    """
+    def lines(self, texts: Sequence[str], *, watch: Callable = iter, **options: Any) -> list[str]:
+        """Return the model's output for each text; the output for an empty text is empty."""
+        return [self.task.text(self.decode(self.source(text), **options)[0])
+                if text.strip() else "" for text in watch(texts)]
 
-    uses: tuple[str, ...] = ("generate", "perplexity", "attend", "trace")
-    loss = LabelSmoothedCrossEntropy(0.0, pad=-1)
+    def fitting(self, line: str, number: int) -> tuple[str, str]:
+        """Return (the line, a remark if it is long, else ""); ValueError if it is too long."""
+        return line, self.remark(self.source(line)) if line.strip() else ""
 
-    def __init__(self, task: Any, model: Any, *, eos: int | None = None) -> None:
-        super().__init__(task, model)
-        self.eos = eos
+    def example(self, src: np.ndarray) -> tuple:
+        """Return a batch of one source (1, T); the target is the right output."""
+        return self.task.examples_of([src[0, :-1]])
+
+    def pictures(self, src: np.ndarray) -> Iterator[tuple[str, Any]]:
+        """Yield a picture of every layer and head for each kind of attention."""
+        src_tokens, tgt_tokens, maps, masks = self.attention(src)
+        for kind, (stack, attention, title) in KINDS.items():
+            chosen = {n: w for n, w in maps.items() if n.startswith(stack) and attention in n}
+            if chosen:                                                 # this kind keeps maps
+                queries = src_tokens if stack == "encoder" else tgt_tokens
+                keys = src_tokens if kind != "decoder_self" else tgt_tokens
+                title = f"{title}, task {self.task.name}: row = reader, column = what it reads"
+                yield kind, plot_attention_grid(chosen, queries, keys, masks=masks, title=title)
+
+
+class Reader(Loaded):
+    """A model that reads one text, such as a language model."""
 
     def attention(self, src: np.ndarray) -> tuple[list, list, dict, dict]:
         """Return (tokens, tokens, maps, masks) of one text (1, T)."""
@@ -193,6 +180,10 @@ class LanguagePipeline(Pipeline):
             yield f"layer_{layer}", plot_attention(weights, tokens, tokens, allowed=masks[name],
                                                    title=title)
 
+
+class Writer(Reader):
+    """A language model, which goes on with a text."""
+
     def example(self, src: np.ndarray) -> tuple:
         """Return (inputs, None, targets) of one text (1, T): each target is the next token."""
         if src.shape[1] < 2:
@@ -201,37 +192,23 @@ class LanguagePipeline(Pipeline):
         return src[:, :-1], None, src[:, 1:]
 
     def written(self, ids: np.ndarray, *, steps: int, **options: Any) -> Iterator[int]:
-        """Yield at most `steps` tokens that the model writes after ids (T,).
+        """Yield at most `steps` tokens that the model writes after ids (T,); ends after an end.
+
+        Where the positions are used up, the model starts again from the last half of max_len.
 
         options : options of `generate`
         """
-        return generate(self.model, ids, steps=steps, eos=self.eos, **options)
-
-    def surprise(self, text: str, watch: Callable = iter) -> str:
-        """Return a line on the perplexity of a text."""
-        value, count = perplexity(self.model, self.task.source(text)[0], watch=watch)
-        return f"perplexity {value:.2f} for each of {count:,} tokens"
-
-
-class OwnLanguagePipeline(LanguagePipeline):
-    """Our own language model. It may write more tokens than it has positions."""
-
-    def written(self, ids: np.ndarray, *, steps: int, **options: Any) -> Iterator[int]:
-        """Yield `steps` tokens that the model writes after ids (T,); options as in `generate`.
-
-        The model starts from the last tokens, at most max_len // 2 of them. When all positions are
-        used, it starts again from the last max_len // 2 tokens.
-        """
         check_sizes(steps=steps)
-        model, text = self.model, list(ids)
-        half = max(1, model.max_len // 2)
+        text, most = list(ids), self.model.max_len
         while steps > 0:
-            near = np.array(text[-half:])
-            for token in generate(model, near, steps=min(steps, model.max_len - len(near)),
-                                  **options):
+            near = np.array(text if len(text) < most else text[-max(1, most // 2):])
+            for token in generate(self.model, near, steps=min(steps, most - len(near)),
+                                  eos=self.task.eos, **options):
                 text.append(token)
                 steps -= 1
                 yield token
+                if token == self.task.eos:
+                    return
 
     def surprise(self, text: str, watch: Callable = iter) -> str:
         """Return a line on the perplexity of a text, for a token and for a character."""

@@ -11,20 +11,16 @@ OTHERS = 8  # number of tokens that replace a token, one by one
 
 
 class Written:
-    """A source, and a model's output for it, word by word explained.
+    """A source, and a translator's output for it, word by word explained.
 
-    src, tgt, out : ids of the source, ids that the decoder reads, ids that it writes
-    source, target, words : the tokens of src, tgt and out
+    source, target, words : tokens of the source, tokens that the decoder reads, and writes
     """
 
-    def __init__(self, pipeline: Any, src: np.ndarray) -> None:
-        self.model, self.task = pipeline.model, pipeline.task
-        (self.src,), (self.tgt,), (self.out,) = pipeline.answered(src)
-        self.source = pipeline.source_tokens(src)
+    def __init__(self, loaded: Any, src: np.ndarray) -> None:
+        self.model, self.task = loaded.model, loaded.task
+        (self.src,), (self.tgt,), (self.out,) = loaded.answered(src)
+        self.source = loaded.source_tokens(src)
         self.target, self.words = self.task.tokens(self.tgt), self.task.tokens(self.out)
-        known = min(self.model.src_embedding.vocab_size, self.task.vocab_size)
-        special = {self.task.bos, self.task.eos, self.task.pad}
-        self.others = [i for i in range(known) if i not in special]
         self.rng = np.random.default_rng(0)
 
     def made_of(self, n: int, against: int | None) -> tuple:
@@ -32,10 +28,12 @@ class Written:
 
         against : id of a word that was not written; None for the mean over all words
         """
-        tgt = self.tgt[: n + 1]
+        tgt, task = self.tgt[: n + 1], self.task
         made_of = shares(self.model, self.src, tgt, token=int(self.out[n]), against=against)
+        known = min(self.model.src_embedding.vocab_size, task.vocab_size)
+        others = [i for i in range(known) if i not in (task.bos, task.eos, task.pad)]
         return made_of, replaced(self.model, self.src, tgt, token=made_of.token, k=OTHERS,
-                                 others=self.others, rng=self.rng)
+                                 others=others, rng=self.rng)
 
     def figure(self, found: dict) -> Any:
         """Return a Figure of the shares in some words; found : {n: the shares in word n}."""
