@@ -168,13 +168,9 @@ class SymbolTranslator(Translator):
 class Reader(Loaded):
     """A model that reads one text, such as a language model."""
 
-    def attention(self, src: np.ndarray) -> tuple[list, list, dict, dict]:
-        """Return (tokens, tokens, maps, masks) of one text (1, T)."""
-        return self.source_tokens(src), self.source_tokens(src), *self.maps(src)
-
     def pictures(self, src: np.ndarray) -> Iterator[tuple[str, Any]]:
         """Yield a picture of every head for each layer."""
-        tokens, _, maps, masks = self.attention(src)
+        tokens, (maps, masks) = self.source_tokens(src), self.maps(src)
         for layer, (name, weights) in enumerate(maps.items(), 1):
             title = f"{self.task.name}, layer {layer}: row = reader, column = what it reads"
             yield f"layer_{layer}", plot_attention(weights, tokens, tokens, allowed=masks[name],

@@ -115,8 +115,6 @@ class Run:
         """
         check_options(self.options | changed)
         self.options |= changed
-        if self.saved and not self.history and self.table.exists():    # of an earlier version
-            self.table.rename(self.folder / "history-earlier.csv")
         with fitting(self.checkpoint):
             check_memory(self.options, self.task.vocab_size)
             notes, steps = self.task.data.notes, self.task.steps
@@ -171,7 +169,9 @@ class Run:
         save_checkpoint(self.checkpoint, self.model, optimizer=self.optimizer, rng=self.rng,
                         recent=self.recent, history=columns_of(self.history, self.task.record),
                         config=self.options)
-        self.saved = self.optimizer.t
+        self.saved, earlier = self.optimizer.t, self.folder / "history-earlier.csv"
+        if self.history and self.history[0].step > 1 and self.table.exists() > earlier.exists():
+            self.table.rename(earlier)                                 # an earlier version's
         with replacing(self.table) as file:
             file.write(csv_of(self.history, self.task.record))
         self.saving = False

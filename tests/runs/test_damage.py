@@ -118,7 +118,7 @@ def test_a_damaged_header_is_told_in_one_line_that_names_the_file(runs, kind, tm
 def test_no_command_says_a_damaged_header_in_words_of_python(
     runs, kind, tmp_path, capsys, no_pictures, monkeypatch
 ):
-    monkeypatch.setattr(Loaded, "draw_attention", lambda self, src, *_: self.attention(src)[:0])
+    monkeypatch.setattr(Loaded, "draw_attention", lambda self, src, *_: self.example(src)[:0])
     folder, (use, typed) = runs[kind]
     more = ["--epochs", "0.3"] if kind == "text" else ["--steps", "3"]
     commands = [[use, "{run}", typed], ["attend", "{run}", typed],
