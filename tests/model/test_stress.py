@@ -45,13 +45,13 @@ def everywhere(monkeypatch, name, function):
             monkeypatch.setattr(module, name, function)
 
 
-def configurations(name, case, seed, monkeypatch):
-    """Some (layer, inputs, options) of the class `name` at the extreme `case`."""
+def configurations(name, case, seed, monkeypatch, n):
+    """n (layer, inputs, options) of the class `name` at the extreme `case`."""
     if case in SIZES:
         everywhere(monkeypatch, "sizes", SIZES[case])
     if case == MASKED:
         everywhere(monkeypatch, "mask", lambda rng, scores: np.ones(scores, dtype=bool))
-    for i in range(1 if name in STACKS else 2):
+    for i in range(n):
         layer, inputs, options = draw(name, np.random.default_rng([seed, i]))
         if case in VALUES:
             inputs = with_values(VALUES[case][0], layer, inputs)
@@ -110,10 +110,10 @@ def assert_finite(name, y, gradients, dtype):
         assert np.isfinite(gradient).all()
 
 
-def stress(name, case, seed, monkeypatch):
+def stress(name, case, seed, monkeypatch, n=1):
     """The test of one class at one extreme."""
     tolerance = VALUES[case][1] if case in VALUES else 1e-12
-    for layer, inputs, options in configurations(name, case, seed, monkeypatch):
+    for layer, inputs, options in configurations(name, case, seed, monkeypatch, n):
         y, gradients = run(layer, inputs, options, np.float64)
         assert_finite(name, y, gradients, np.float64)
         if name in LOOPS:
@@ -125,13 +125,14 @@ def stress(name, case, seed, monkeypatch):
         assert_finite(name, *run(layer, inputs, options, np.float32), np.float32)
 
 
-@pytest.mark.parametrize("name", [
-    pytest.param(name, marks=[pytest.mark.slow] * (name == "Transformer")) for name in LAYERS])
-def test_extremes_are_finite_and_equal_the_loops(name, seed, monkeypatch):
+@pytest.mark.parametrize(("name", "n"), [
+    *((name, 1) for name in LAYERS if name != "Transformer"),
+    *(pytest.param(name, 1 if name in STACKS else 3, marks=pytest.mark.slow) for name in LAYERS)])
+def test_extremes_are_finite_and_equal_the_loops(name, n, seed, monkeypatch):
     for case in [*VALUES, *SIZES, MASKED]:
         print(case)
         with monkeypatch.context() as patch:
-            stress(name, case, seed, patch)
+            stress(name, case, seed, patch, n)
 
 
 def softmax_without_maximum(self, scores):
