@@ -421,6 +421,7 @@ def test_no_backend_and_no_settings_of_the_user_end_a_command(backend, folder, t
     assert files(tmp_path).keys() == {"why.png", "matplotlibrc"}
 
 
+@pytest.mark.slow
 def test_outside_of_the_commands_the_backend_is_the_users(tmp_path):
     """In a notebook too, where a cell may call a command."""
     (tmp_path / "IPython.py").write_text("")

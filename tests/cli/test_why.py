@@ -91,6 +91,7 @@ def test_a_run_that_cannot_be_written_to_is_told_about_out(command, read_only, c
     assert capsys.readouterr().err.endswith(": Permission denied\n")
 
 
+@pytest.mark.slow
 def test_of_an_answer_without_end_the_first_words_are_told(no_pictures, tmp_path, capsys):
     """An untrained model often writes until it has no position left."""
     folder = str(tmp_path / "r")

@@ -104,8 +104,8 @@ def swept(folder, values, commands, capsys, tmp_path):
     return found
 
 
-@pytest.mark.parametrize("kind", [
-    "copy", *(pytest.param(kind, marks=pytest.mark.slow) for kind in KINDS[1:])])
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_damaged_header_is_told_in_one_line_that_names_the_file(runs, kind, tmp_path, capsys):
     folder, _ = runs[kind]
     resume = ["train", kind, "--resume", "--out", "{run}"]

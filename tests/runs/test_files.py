@@ -88,7 +88,8 @@ def test_an_error_of_a_new_folder_names_it_and_one_of_another_file_names_that(tm
     assert os.listdir(tmp_path) == []
 
 
-@pytest.mark.parametrize("write", [write_number_words, save_drawings])
+@pytest.mark.parametrize("write", [write_number_words, pytest.param(
+    save_drawings, marks=pytest.mark.slow)])
 def test_a_full_disk_leaves_old_data_and_drawings_as_they_were(tmp_path, monkeypatch, write):
     monkeypatch.setattr(drawings, "DRAWINGS", {"figure_1": drawings.DRAWINGS["figure_1"]})
     before = {path: path.read_bytes() for path in write(tmp_path)}

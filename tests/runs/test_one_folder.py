@@ -63,6 +63,7 @@ def test_what_another_training_is_writing_stays(copied, capsys, no_pictures):
     assert (copied / "other").read_bytes() == b"whole"
 
 
+@pytest.mark.slow
 def test_what_an_interruption_left_undrawn_is_drawn_by_resume(copied, capsys, monkeypatch):
     def interrupted(self):
         raise KeyboardInterrupt
@@ -101,7 +102,7 @@ def test_what_the_user_put_into_a_new_folder_stays_when_its_training_fails(
     assert (tmp_path / "empty").is_dir()
 
 
-@pytest.mark.parametrize("resume", [[], ["--resume"]])
+@pytest.mark.parametrize("resume", [[], pytest.param(["--resume"], marks=pytest.mark.slow)])
 def test_a_kill_in_the_first_save_keeps_no_command_out(
     tmp_path, monkeypatch, capsys, no_pictures, resume
 ):
