@@ -14,7 +14,7 @@ Read it beside the paper, in this order:
     proofs/                                  the gradient check, and other properties of a layer
     reading/                                 how much each input adds to a logit
     plotting/                                maps, tables, pictures
-    pipelines/, runs/, cli/                  a model with its task, a training's folder, commands
+    runs/, cli/                              a training's folder, a model with its task, commands
     text/                                    sentence pairs: vocabulary, batches, BLEU
     models/                                  OPUS-MT, GPT-2, BERT, Llama; PyTorch
     variants/                                other scores, positions, norms, layers, models
