@@ -22,7 +22,7 @@ Public names, by the file that defines them:
     gallery            minutes, note_machine, page, processor
     gate               Effect, Trained, effect, models_of, verdict_of
     learning           at_scale, each, ends, held_out_ends, learn, losses, scores, small_model,
-                       smooth, taught
+                       smooth
     populations        draw_population, population
     zoo.bug            planted
     zoo.learning       learn_to_copy

@@ -17,6 +17,7 @@ from aiayn_np.transformer import Transformer
 from .gate import LONGER
 
 STEPS_PER_POINT = 10  # number of steps averaged in one point of a curve
+RATES = (0.05, 0.1, 0.2, 0.4, 0.8)  # factors of Eq. (3); each model is judged at its best one
 SMALL = dict(N=1, d_model=32, d_ff=64, h=4, P_drop=0.0, max_len=64)
 
 
@@ -31,14 +32,6 @@ def learn(model: Transformer, task: Task, seed: int, *, steps: int,
     """Yield the Progress of every step of `train`, without validation; options as in `train`."""
     rng = np.random.default_rng([seed, 1])
     return train(model, task, rng=rng, steps=steps, **(dict(validate_every=None) | options))
-
-
-def taught(task: Task, seed: int, model_options: dict, **options: Any) -> Transformer:
-    """Train a small model and return it; options as in `learn`."""
-    model = small_model(task, seed, **model_options)
-    for _ in learn(model, task, seed, **options):
-        pass
-    return model
 
 
 def each(*settings: Iterable, seeds: Sequence[int], measure: Callable) -> dict[str, np.ndarray]:

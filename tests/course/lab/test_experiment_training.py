@@ -1,7 +1,5 @@
 """Claims 12 and 15: dropout, label smoothing, and norms over rows."""
 
-
-
 import numpy as np
 import pytest
 from committed import REPEATS, committed
@@ -11,11 +9,7 @@ from aiayn_course.lab.claims.normalisation import (
     rows_replaced,
 )
 from aiayn_course.lab.claims.overfitting import DROPOUT, FewExamples, dropout
-from aiayn_course.lab.claims.smoothing import (
-    HOLDS,
-    NoisyReverse,
-    label_smoothing,
-)
+from aiayn_course.lab.claims.smoothing import NoisyReverse, label_smoothing
 from aiayn_course.lab.experiment import AGREES, DISAGREES
 from aiayn_np import LayerNorm, ReverseTask
 from aiayn_np.training.tasks import TEST, bucket
@@ -81,10 +75,9 @@ def test_noise_replaces_its_share_of_the_answer_and_no_more():
 
 
 @pytest.mark.slow
-def test_again_at_a_small_size():
-    found = label_smoothing((0.0, 0.2), max_length=4, steps=600, seeds=(0,))
-    assert np.all(np.diff(found.perplexity, axis=0) > 0)
-    assert np.all(np.median(found.change[1], axis=1) >= -HOLDS)
+def test_smoothing_costs_perplexity_at_a_small_size_too():
+    found = label_smoothing((0.0, 0.2), rate_scale=(0.2,), max_length=4, steps=200, seeds=(0,))
+    assert found.loss[1, 0, 0, 1] > found.loss[0, 0, 0, 1]
 
 
 def test_the_change_by_zeros_is_as_computed_by_hand():

@@ -7,17 +7,13 @@ import pytest
 from committed import REPEATS, committed
 
 from aiayn_course.lab.claims.warm_up import (
-    POST,
     POST_FLAT,
-    PRE,
-    PRE_FLAT,
     WARM_UP,
     blind_loss,
     layer_gradients,
     schedule,
     warm_up,
 )
-from aiayn_course.lab.experiment import AGREES, NOT_SETTLED
 from aiayn_course.lab.learning import losses, small_model
 from aiayn_np.training.loss import LabelSmoothedCrossEntropy
 from aiayn_np.training.optimizer import warmup_rate
@@ -27,13 +23,6 @@ from aiayn_np.training.tasks import CopyTask
 @pytest.fixture(scope="module")
 def kept():
     return committed(WARM_UP)
-
-
-def test_a_twin_without_warm_up_does_not_agree(kept):
-    twin = kept.curves[[POST_FLAT, POST_FLAT, PRE, PRE_FLAT]]
-    assert replace(kept, curves=twin).verdict == NOT_SETTLED
-    turned = kept.curves[[POST_FLAT, POST, PRE, PRE_FLAT]]
-    assert replace(kept, curves=turned).verdict != AGREES
 
 
 def test_the_high_rate_is_judged_at_that_rate_for_both(kept):

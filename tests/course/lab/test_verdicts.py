@@ -1,4 +1,7 @@
-"""The verdict on a claim follows the numbers: with others than those of figures/, it is another."""
+"""The verdict on a claim follows the numbers: with others than those of figures/, it is another.
+
+Claims that go through the gate are in test_planted_faults.py.
+"""
 
 import numpy as np
 import pytest
@@ -6,7 +9,6 @@ from committed import committed
 
 from aiayn_course.lab import AGREES, DISAGREES, EXPERIMENTS, IN_PART, NOT_SETTLED
 from aiayn_course.lab.claims.saturation import AT_WIDE
-from aiayn_course.lab.claims.smoothing import HOLDS
 
 OTHER = {IN_PART, DISAGREES, NOT_SETTLED}  # any that does not agree
 WIDTH = "k.gradient[1, k.paper] *= {} / k.shares[1, k.paper]"
@@ -37,10 +39,6 @@ CASES = [  # an experiment, what is done to its result `k`, and the verdict, or 
     ("dropout", "for x in (k.training, k.validation, k.accuracy): x[:2] = x[1::-1]", OTHER),
     ("dropout", "k.validation[1, 2, -1] = k.validation[0, 2, -1] + 0.1", NOT_SETTLED),    # one seed
     ("dropout", "k.validation[1:] *= 9; k.accuracy[1:] *= 0.5", DISAGREES),
-    ("label_smoothing", "k.perplexity = k.perplexity[::-1]", DISAGREES),
-    ("label_smoothing", f"k.accuracy[1] -= {2 * HOLDS + 0.01}", DISAGREES),
-    ("label_smoothing", "p, i = k.perplexity, k.perplexity[1].argmin(); "  # so that no median moves
-                        "p[1, i] = p[0, i] - 0.01", NOT_SETTLED),
     ("embedding_scale", "k.scaled *= k.d_model**0.1", DISAGREES),
     ("embedding_scale", "k.unscaled *= k.d_model**0.1", DISAGREES),
     ("normalisation", "k.layer_rows, k.batch_rows = k.batch_rows, k.layer_rows", OTHER),

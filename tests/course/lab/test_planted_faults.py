@@ -1,0 +1,180 @@
+"""Faults planted in the gate and in the claims that go through it: each is caught.
+
+`check` holds a claim against results made by hand, in which both sides differ by a known amount at
+their best rates. It passes for the code as it is. A fault is a change of the source of a function.
+"""
+
+import contextlib
+import importlib
+import inspect
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from committed import committed
+
+from aiayn_course.lab import AGREES, DISAGREES, EXPERIMENTS, IN_PART, NOT_SETTLED, gate
+
+SEED = np.array([0.0, 5, 1, 9, 3])[:, None]                            # of all models of a seed
+NOISE = 0.001 * np.array([-2.0, -1, 0, 1, 2])[:, None]
+
+
+def side(rates, difference=0.0, best=None):
+    """Losses (rates, 5 seeds, 2 times) of one side, lowest at one rate, by default the middle."""
+    away = np.abs(np.arange(rates) - (rates // 2 if best is None else best))
+    return 40 + difference + away[:, None, None] + SEED + (difference != 0) * NOISE + np.zeros(2)
+
+
+def fill(losses, base, more, best=None):
+    """Fill (values, rates, seeds, 2): all but the base lose more, and have another best rate."""
+    rates = losses.shape[1]
+    for i in range(len(losses)):
+        losses[i] = side(rates, more, best) if i != base else side(rates, 0, best or 1)
+
+
+def widths(k, d, best=None):
+    k.loss = np.zeros((*k.loss.shape[:3], 5, 2))
+    for task in k.loss:
+        fill(task, list(k.x).index(k.base), d, best)
+
+
+def scale(k, d, best=None):
+    curves = np.zeros((*k.curves.shape[:3], 5, 6))
+    for width in curves.swapaxes(0, 1):
+        for i, kind in enumerate(width):
+            kind[..., [1, 5]] = side(len(kind), d * (i == 1), best if i == 1 else best or 1)
+    k.curves = curves
+
+
+def warm(k, d, best=None):
+    curves = np.zeros((4, len(k.peak), 5, 6))
+    for i, kind in enumerate(curves):
+        kind[..., [1, 5]] = side(len(kind), d * (i == 1), best)
+    k.curves = curves
+
+
+def smoothing(k, d, best=None):
+    k.loss, wrong = np.zeros((2, *k.loss.shape[:2], 5, 2))
+    fill(k.loss, 0, d, best)
+    fill(wrong, 0, -d, best)
+    k.right = 1 - wrong / 100
+
+
+MADE = {  # experiment: (how its results are made, how many effects it has)
+    "scale_training": (scale, 2), "head_count": (widths, 6), "key_width": (widths, 6),
+    "warm_up": (warm, 2), "label_smoothing": (smoothing, 2)}
+
+
+def check(name):
+    """Raise AssertionError unless the claim says of results made by hand what they are made to say.
+    """
+    k, (made, number) = committed(EXPERIMENTS[name]), MADE[name]
+    for d, verdict in ((8.0, AGREES), (-8.0, DISAGREES), (0.0, NOT_SETTLED)):
+        made(k, d)
+        assert len(k.effects) == number
+        for e in k.effects.values():
+            assert e.difference.shape == (5, 2)
+            np.testing.assert_allclose(e.difference, d, rtol=0, atol=0.003)
+        assert k.verdict == verdict
+        assert "5 seeds" in k.models
+    made(k, 8.0, best=0)
+    assert any(e.edge for e in k.effects.values())
+    assert all(e.sign is None for e in k.effects.values() if e.edge)
+    made(k, 8.0, best=1)
+    assert all(not e.edge for e in k.effects.values())
+    check_gate()
+
+
+def check_gate():
+    """Raise AssertionError unless signs and verdicts are those of a few effects by hand."""
+    held = gate.Effect(8 + NOISE + np.zeros(2), 1.0)
+    none, contrary = (replace(held, difference=held.difference * x) for x in (0, -1))
+    for difference, sign in ((held.difference, 1), (-held.difference, -1), (NOISE * [1, 1], 0),
+                             (held.difference[:4], None), (held.difference * [1, 0], None),
+                             (1 + 100 * NOISE * [1, 1], None)):
+        assert replace(held, difference=difference).sign == sign
+    for difference, sign in ((NOISE * [1, 1], 1), (held.difference, -1), (-held.difference, -1),
+                             (1 + 100 * NOISE * [1, 1], None)):
+        assert replace(held, difference=difference, alike=True).sign == sign
+    for effects, verdict in (([held, none], IN_PART), ([held, contrary], IN_PART),
+                             ([none, contrary], DISAGREES), ([none], NOT_SETTLED)):
+        assert gate.verdict_of(dict(enumerate(effects))) == verdict
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_a_claim_says_what_its_results_are_made_to_say(name):
+    check(name)
+
+
+def test_every_claim_that_goes_through_the_gate_is_checked():
+    assert set(MADE) == {n for n, e in EXPERIMENTS.items() if issubclass(e.result, gate.Trained)}
+
+
+def functions(things):
+    """Return {qualified name: function} of a module and of its classes, properties too."""
+    found = {}
+    for thing in list(things.values()):
+        if getattr(thing, "__module__", None) == things["__name__"]:
+            parts = vars(thing).values() if inspect.isclass(thing) else [thing]
+            found |= {f.__qualname__: f for f in (getattr(part, "fget", part) for part in parts)
+                      if inspect.isfunction(f) and "<locals>" not in f.__qualname__}
+    return found
+
+
+@contextlib.contextmanager
+def planted(module, right, wrong):
+    """Change the source of one function, in a `with` block."""
+    module = importlib.import_module(f"aiayn_course.lab.{module}")
+    source = inspect.getsource(module)
+    assert source.count(right) == 1, f"{source.count(right)} times {right}"
+    changed = dict(vars(module))
+    exec(compile(source.replace(right, wrong), module.__file__, "exec"), changed)
+    ours, codes = functions(vars(module)), {}
+    try:
+        for name, function in functions(changed).items():
+            if function.__code__ != ours[name].__code__:
+                codes[name], ours[name].__code__ = ours[name].__code__, function.__code__
+        assert codes, "nothing has changed"
+        yield
+    finally:
+        for name, code in codes.items():
+            ours[name].__code__ = code
+
+
+FAULTS = [  # a module, a part of its source, the fault, and a claim that shows it
+    ("gate", "best[0] - best[1]", "best[1] - best[0]", "head_count"),              # a sign
+    ("gate", "(best[0] - best[1],", "((best[0] - best[1])[1:],", "key_width"),     # a seed left out
+    ("gate", "median.argmin(axis=0)", "median.argmax(axis=0)", "head_count"),      # the worst rate
+    ("gate", "median[1:-1].min(", "median.min(", "label_smoothing"),               # no edge
+    ("gate", "bool(early != late)", "0", "warm_up"),          # one time decides
+    ("gate", "return AGREES if set(signs) == {1} else IN_PART", "return AGREES", "warm_up"),
+    ("gate", "DISAGREES if -1 in signs else NOT_SETTLED", "NOT_SETTLED", "key_width"),
+    ("gate", "if n >= SEEDS:", "if n >= 2:", "scale_training"),                    # four seeds do
+    ("gate", "(low > self.least) * 1", "(high > self.least) * 1", "head_count"),   # a part of it
+    ("gate", "(low >= -self.least) * (high <= self.least) * 1 - above - below", "1 + 0 * above",
+     "warm_up"),                                                                   # always alike
+    ("learning", "// LONGER - 1", "// LONGER", "scale_training"),                  # too late
+    ("claims.head_count", "if x != self.base}", "if x > self.base}", "key_width"),
+    ("claims.head_count", "loss[at.index(self.base)], (", "loss[0], (", "head_count"),
+    ("claims.head_count", "zip(self.tasks, self.loss) for", "zip(self.tasks[1:], self.loss) for",
+     "head_count"),                                                                # a task left out
+    ("claims.scale_training", "self.against(UNSCALED, SCALED, range(1, ",
+     "self.against(UNSCALED, SCALED, range(", "scale_training"),                   # a width more
+    ("claims.scale_training", "self.against(UNSCALED, SCALED", "self.against(SCALED, UNSCALED",
+     "scale_training"),
+    ("claims.warm_up", "self.against(POST, POST_FLAT)", "self.against(PRE, PRE_FLAT)", "warm_up"),
+    ("claims.warm_up", '"best rates": slice(None)', '"best rates": high', "warm_up"),  # a grid cut
+    ("claims.smoothing", "effect(loss, self.loss[0],", "effect(self.loss[0], loss,",
+     "label_smoothing"),
+    ("claims.smoothing", "wrong = 100 * (1 - self.right)", "wrong = 100 * self.right",
+     "label_smoothing"),
+    ("claims.smoothing", "100 * (1 - self.right)", "1 - self.right", "label_smoothing"),  # a unit
+]
+
+
+@pytest.mark.parametrize(("module", "right", "wrong", "name"), FAULTS)
+def test_a_planted_fault_is_caught(module, right, wrong, name):
+    check(name)
+    with planted(module, right, wrong), pytest.raises((AssertionError, KeyError)):
+        check(name)
+    check(name)
