@@ -7,7 +7,6 @@ import itertools
 import os
 import re
 from collections.abc import Iterable
-from dataclasses import astuple
 from pathlib import Path
 
 from aiayn_np.checks import check_number
@@ -37,9 +36,7 @@ def grade_command(args):
     """Print a row for each file and exercise, and write all rows as CSV."""
     from aiayn_np.text.columns import width
 
-    from ..exercises.grading.grading import grade
-    from ..exercises.grading.sandbox import MEMORY_IS_LIMITED
-    from ..exercises.grading.submissions import submissions
+    from ..exercises.grading.grading import MEMORY_IS_LIMITED, grade, submissions
     from ..exercises.language import say
 
     must_be_possible(args)
@@ -49,13 +46,14 @@ def grade_command(args):
                              " aiayn-np exercises --teacher writes a page on it, TEACHING.md",
                              folder=args.folder))
     path = args.csv or args.folder / "grades.csv"
-    check_file("--csv", path, ".csv", force=args.force, inputs=[s.path for s in handed_in])
+    check_file("--csv", path, ".csv", force=args.force, inputs=[path for *_, path in handed_in])
     if not MEMORY_IS_LIMITED:
         note(say("note: memory cannot be limited on this system"))
-    widest = max(width(printable(s.file)) for s in handed_in)
+    widest = max(width(printable(str(path.relative_to(args.folder)))) for *_, path in handed_in)
     passed = 0
     with table(path, len(handed_in)) as add:
-        for row in grade(handed_in, timeout=args.timeout, memory=args.memory, seed=args.seed):
+        for row in grade(args.folder, only=args.exercise, timeout=args.timeout, memory=args.memory,
+                         seed=args.seed):
             add(row)
             passed += row.passed
             print(line_of(row, widest), flush=True)
@@ -87,7 +85,7 @@ def table(path, rows):
 
     Until the table is complete, it grows in a file beside `path`; after an error this file stays.
     """
-    from ..exercises.grading.grading import COLUMNS
+    from ..exercises.grading.grading import Grade
     from ..exercises.language import say
 
     lines = []
@@ -96,8 +94,8 @@ def table(path, rows):
             append(file, csv_bytes(cells))
             lines.append(csv_bytes(cells))
         try:
-            add(COLUMNS)                                               # shows a full disk at once
-            yield lambda row: add(astuple(row))
+            add(Grade._fields)                                         # shows a full disk at once
+            yield add
             with replacing(path) as whole:
                 whole.write(MARK + b"".join(lines))
         except BaseException:

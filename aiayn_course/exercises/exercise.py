@@ -41,6 +41,12 @@ class Case:
     zeros: float = 0
 
 
+def sized(*inputs, options=None, **sizes):
+    """Return the Case of a function that is named by its sizes; a size of 1 makes it special."""
+    what = ", ".join(f"{name} = {size}" for name, size in sizes.items())
+    return Case(what, None, inputs, options or {}, sizes, 1 in sizes.values())
+
+
 @dataclass
 class Exercise:
     """One exercise.

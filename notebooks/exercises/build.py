@@ -9,8 +9,8 @@ A source is a script in the "percent" format of jupytext, and the Chinese text o
 (`notebooks/chinese.py` says in which form). The solution of an exercise stands between the lines
 `### solution: what is missing` and `### end`. A student's file has an error there that says so, and
 gets the two cells of head.py in front: what the exercise is, from
-`aiayn_course.exercises.EXERCISES`, and the one that installs the package on a hosted notebook service,
-as that of a lesson does. Its notebook has not been run.
+`aiayn_course.exercises.EXERCISES`, and a line that fails where the package is missing, and says what
+to do then. Its notebook has not been run.
 """
 
 import argparse
@@ -26,7 +26,7 @@ from aiayn_course.exercises.language import say, speaking
 FOLDER = Path(__file__).parent
 sys.path.append(str(FOLDER.parent))
 import chinese
-from cells import nbformat, notebook_of, with_address
+from cells import nbformat, notebook_of, repository
 
 SOURCES = sorted((FOLDER / "source").glob("[0-9][0-9]_*.py"))
 CHINESE = sorted((FOLDER / "source" / "zh").glob("[0-9f]*.md"))  # and find_the_bug
@@ -75,7 +75,7 @@ def student_text(source):
 
 
 def head_of(e, in_chinese):
-    """What stands before an exercise: what it is, and a cell that installs the package."""
+    """What stands before an exercise: what it is, and a line that needs the package."""
     facts = {name: getattr(e, name) for name in ("number", "section", "lesson", "minutes")}
     with speaking("zh" if in_chinese else "en"):
         facts |= dict(title=say(e.title), asks=say(e.asks))
@@ -83,7 +83,10 @@ def head_of(e, in_chinese):
         facts |= {name: in_words(facts[name]) for name in ("section", "lesson")}
     facts["objects"] = ("、" if in_chinese else ", ").join(f"`{name}`" for name in e.objects)
     is_layer = any(SUBJECTS[name].kind == "layer" for name in e.objects)
-    lines = with_address(text_of(HEAD[in_chinese])).splitlines()
+    address = repository()
+    facts["install"] = f"%pip install git+{address}" if address else (
+        "课程的 README.md 说明怎样安装" if in_chinese else "README.md of the lessons says how to install it")
+    lines = text_of(HEAD[in_chinese]).splitlines()
     kept = "\n".join(line for line in lines if is_layer or "$layer" not in line)
     return Template(kept).substitute(facts, layer="") + "\n\n"       # a line of layers alone
 

@@ -1,38 +1,45 @@
-"""Grade a folder of answers, with a row for each file and exercise.
+"""Grade a folder of answers: a row for each file, checked in a process that has limits.
 
-`submissions` reads all files before the first one runs. `sandbox` runs each file in a process of
-its own, and that process runs `running`.
+They keep mistakes from doing harm. They stop no attack: use a container for that.
 """
 
-import base64
+import contextlib
+import json
+import os
+import re
 import secrets
 import signal
+import subprocess
+import sys
+import tempfile
+import time
+import tokenize
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import NamedTuple
 
+import numpy as np
+
+from ..checking.stop import describe
 from ..exercise import EXERCISES
-from ..language import say, speaking, spoken
-from .sandbox import run_alone
-from .submissions import Submission
+from ..language import say, spoken
+
+LARGEST, OUTPUT = 5_000_000, 10_000  # bytes that are read: of a file, and of what it prints
+MEMORY_IS_LIMITED = sys.platform.startswith("linux")  # elsewhere the system ignores the limit
+STEMS = {e.stem: e.name for e in EXERCISES.values()}
+NAMED = re.compile(rf"(?P<student>.*?)[ _-]*(?P<stem>{'|'.join(STEMS)})(?![a-z])", re.IGNORECASE)
+ROOTS = [str(Path(__file__).parents[3]), str(Path(np.__file__).parents[1])]
+START = ("import sys; sys.path += sys.argv[1:]; import aiayn_course.exercises.grading.running as r;"
+         " r.main(sys.stdin.buffer.read())")
 
 
-@dataclass
-class Grade:
-    """The grade of one file as an answer to one exercise.
-
-    points, of : the number of right classes and functions, and the number of all in the exercise; a
-        class with only a right forward counts one half
-    diagnosis : the diagnosis of `check`, or: missing, not readable, syntax error, too slow, memory,
-        exits, check changed, not run
-    message : one line about the result
-    seconds : the duration of the check, start of Python included
-    seed : the seed of the random numbers, the same for all answers of the run
-    """
+class Grade(NamedTuple):
+    """The grade of one file: `points` of its `of` classes and functions are right."""
 
     student: str
     exercise: str
     passed: bool
-    points: float
+    points: int
     of: int
     diagnosis: str
     message: str
@@ -41,62 +48,90 @@ class Grade:
     seed: int
 
 
-COLUMNS = [f.name for f in fields(Grade)]
+def submissions(folder: Path, only: str | None = None) -> list[tuple[str, str, Path]]:
+    """Return (student, exercise, path) of the scripts and notebooks in a folder, but for lessons.
+
+    The student is the first folder of a path, or what stands before the exercise in the name, or
+    the name of `folder`. `only` : an exercise, to which files without one in their name belong, too
+    """
+    found, folders = [], [folder]
+    while folders:
+        with contextlib.suppress(OSError):
+            for path in folders.pop().iterdir():
+                parts, named = path.relative_to(folder).parts, NAMED.match(path.stem)
+                exercise = STEMS[named["stem"].lower()] if named else only or ""
+                is_lesson = not named and (path.parent / "exercises").is_dir()
+                if path.name.startswith((".", "__")) or path.stem == "find_the_bug":
+                    continue
+                if path.suffix.lower() not in (".py", ".ipynb"):
+                    folders += [path] * (path.is_dir() and not path.is_symlink())
+                elif only in (None, exercise) and not is_lesson:
+                    before = (named["student"] if named else path.stem) or folder.resolve().name
+                    found.append((parts[0] if len(parts) > 1 else before, exercise, path))
+    return sorted(found, key=lambda one: one[-1])
 
 
-def grade(handed_in: list[Submission], *, timeout: float = 60, memory: int = 1024,
-          seed: int | None = None, language: str | None = None) -> Iterator[Grade]:
-    """Grade Submissions one after the other, and yield a Grade for each.
+def grade(folder: Path, *, only: str | None = None, timeout: float = 60, memory: int = 1024,
+          seed: int | None = None) -> Iterator[Grade]:
+    """Grade the files of a folder one after the other, and yield a Grade for each.
 
-    timeout, memory : seconds and MB of address space for each file; only Linux limits memory
-    seed : the seed of the random numbers for all answers; None: a new one for this run
-    language : "en" or "zh", for the messages; None: from AIAYN_LANG or the locale
+    timeout, memory : seconds and MB for each file      seed : None: a new one for this run
     """
     seed = secrets.randbelow(2**31) if seed is None else seed
-    for submission in handed_in:
-        with speaking(language):
-            row = graded(submission, timeout, memory, seed)
-        yield row
+    for student, exercise, path in submissions(folder, only):
+        of, began = len(EXERCISES[exercise].objects) if exercise else 0, time.monotonic()
+        job = dict(exercise=exercise, seed=seed, timeout=timeout, memory=memory, language=spoken(),
+                   secret=secrets.token_hex())
+        points, diagnosis, message = graded(path, of, job)
+        yield Grade(student, exercise, diagnosis == "right", points, of, diagnosis, message,
+                    round(time.monotonic() - began, 2), str(path.relative_to(folder)), seed)
 
 
-def graded(submission, timeout, memory, seed):
-    """Return the Grade of one file."""
-    exercise, problem, seconds = submission.exercise, submission.problem, 0.0
-    of = len(EXERCISES[exercise].objects) if exercise else 0
-    points, diagnosis, message = 0.0, "not readable", problem
-    if not (exercise or problem):
-        diagnosis = "missing"
-        message = say("its name belongs to no exercise, such as 01_softmax.py")
-    elif not problem:
-        secret = secrets.token_hex()
-        job = dict(exercise=exercise, seed=seed, secret=secret, language=spoken(),
-                   suffix=submission.path.suffix.lower(),
-                   data=base64.b64encode(submission.data).decode())
-        try:
-            said, output, code, seconds = run_alone(job, timeout=timeout, memory=memory)
-            points, diagnosis, message = verdict(said, output, code, secret, of, timeout)
-        except OSError as error:
-            diagnosis, message = "not run", say("no process could run it: {error}", error=error)
-    return Grade(submission.student, exercise, diagnosis == "right", points, of, diagnosis, message,
-                 round(seconds, 2), submission.file, seed)
+def graded(path, of, job):
+    """Return (points, diagnosis, message) of one file."""
+    if not of:
+        return 0, "missing", say("its name belongs to no exercise, such as 01_softmax.py")
+    try:
+        if path.is_symlink() or not path.is_file() or path.stat().st_size > LARGEST:
+            raise OSError(say("it is no file of at most {count} bytes", count=LARGEST))
+        is_script = path.suffix.lower() == ".py"
+        with tokenize.open(path) if is_script else open(path, encoding="utf-8-sig") as file:
+            cells = [dict(cell_type="code", source=file.read())] if is_script else (
+                json.load(file)["cells"])
+        cells = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+        job["cells"] = {"<answer>" if is_script else f"<cell {number}>": source
+                        for number, source in enumerate(cells, 1)}
+        return verdict(job["secret"], of, job["timeout"], *run_alone(job))
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, SyntaxError,
+            RecursionError) as error:
+        return 0, "not readable", say("it cannot be read or run: {error}", error=describe(error))
 
 
-def verdict(said, output, code, secret, of, timeout):
-    """Return (points, diagnosis, message) of a process that has ended.
+def run_alone(job):
+    """Do a job in a process; return (verdict, output, exit code, or None after the timeout)."""
+    with tempfile.TemporaryFile() as said, tempfile.TemporaryFile() as output, \
+            tempfile.TemporaryDirectory(prefix="aiayn-np-", ignore_cleanup_errors=True) as home:
+        env = dict(PATH=os.defpath, HOME=home, TMPDIR=home, OMP_NUM_THREADS="1",
+                   OPENBLAS_NUM_THREADS="1", SYSTEMROOT=os.environ.get("SYSTEMROOT", ""))
+        code = None
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            code = subprocess.run(
+                [sys.executable, "-I", "-B", "-X", "utf8", "-c", START, *ROOTS], cwd=home, env=env,
+                input=json.dumps(job).encode(), timeout=job["timeout"], stdout=said, stderr=output,
+                start_new_session=True).returncode
+        texts = [(file.seek(0), file.read(OUTPUT))[1] for file in (said, output)]
+    return *(text.decode(errors="replace") for text in texts), code
 
-    Its output `said` counts if it begins with the secret and has a possible number of points.
-    """
+
+def verdict(secret, of, timeout, said, output, code):
+    """Return (points, diagnosis, message), `said` by a process if the secret stands in front."""
     given, diagnosis, points, message = [*said.split("\0", 3), "", "", "", ""][:4]
-    possible = {f"{n / 2:g}": n / 2 for n in range(2 * of + 1)}
-    if given == secret and points in possible and (diagnosis == "right") == (points == f"{of}"):
-        return possible[points], diagnosis, message
-    last = (output.strip().splitlines() or [""])[-1]
+    is_whole = points == str(of)
+    if given == secret and points in map(str, range(of + 1)) and is_whole == (diagnosis == "right"):
+        return int(points), diagnosis, message
     if code is None or -code == getattr(signal, "SIGXCPU", 0):
-        return 0.0, "too slow", say("it did not end within {seconds} seconds",
-                                    seconds=f"{timeout:g}")
+        return 0, "too slow", say("it did not end within {seconds} seconds", seconds=timeout)
     if said:
-        return 0.0, "check changed", say("something else than the check writes its verdict")
-    if "MemoryError" in last:
-        return 0.0, "memory", say("it needs more memory than is allowed")
-    return 0.0, "exits", say("it ends the process, with code {code}, before it was checked. {last}",
-                             code=code, last=last)
+        return 0, "check changed", say("something else than the check writes its verdict")
+    return 0, "exits", say("it ends the process, with code {code}, before it was checked. {last}",
+                           code=code, last=output.strip().rpartition("\n")[2])

@@ -28,7 +28,7 @@ ASKED = {  # question: the known mistakes that it leads to; "x in backward" is a
     "May position i look at itself, and at i + 1?": ("off by one",),
     "Which index counts the queries, which the keys?": ("upside down",),
     "Must padding stand at the end of a row?": ("only padding at the end",),
-    "Over how many products does a score sum?": ("scale by the length",),
+    "Over how many products does a score sum?": ("scale by the length", "wrong d_k"),
     "What is the root of 8, and what does your code divide by there?": ("root cut off",),
     "Which boxes lie between the weights and the scores?": ("softmax skipped",),
     "Which array is needed here, and which one stands here?": ("scores instead of weights",),
@@ -130,5 +130,31 @@ ASKED = {  # question: the known mistakes that it leads to; "x in backward" is a
     "Must a row that is cut off end with eos?": ("eos at the end",),
     "How many rows has the source?": ("one row only",),
     "Which tokens of the source may be looked at?": ("mask forgotten",),
+    # the variance of a row, jobs of heads, muting, induction, shares
+    "Which scores does one softmax compare, and how many of them are there?": (
+        "all scores at once", "masked keys counted"),
+    "How many numbers must come out, and what is each of them for?": ("heads mixed",),
+    "Is that the mean of the squares, or its root?": ("standard deviation",),
+    "What stands before the softmax, and what after it?": ("weights instead of scores",),
+    "What does the place -1 stand for, and what the place 0?": ("queries without a place",),
+    "What would a head get that knows nothing of places?": ("baseline missing",),
+    "Does a weight of 0.4 count more than one of 0.3 here, and should it?": (
+        "hits instead of weights",),
+    "How many numbers could have been the largest one by chance?": (
+        "threshold too low", "threshold missing"),
+    "Which numbers do the jobs have?": ("no job is 0",),
+    "Which of several jobs above the threshold is meant?": ("first job above",),
+    "Of which numbers is that the mean, and of which must it be?": ("another mean",),
+    "What comes out of the head, and what must?": ("mean left out", "another sum"),
+    "Which heads are still there?": ("the others muted", "another head"),
+    "Which key is meant: the equal token, or what followed it?": ("the token itself",),
+    "Which keys may a query look at?": ("own position",),
+    "How often may a token have stood before?": ("one occurrence",),
+    "What is 0 / 0?": ("nothing repeated",),
+    "By which roads does a token reach the logit?": ("roads missing",),
+    "Which layer comes first on the way back?": ("layers in the wrong order",),
+    "What is a row there, and what a column?": ("rows and columns",),
+    "At which position is the logit read?": ("another position",),
+    "What must the shares of a sequence add up to?": ("gradient alone", "divided by the logit"),
 }
 OF_KEY = {key: question for question, keys in ASKED.items() for key in keys}

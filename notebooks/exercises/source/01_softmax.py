@@ -25,6 +25,8 @@ from aiayn_np import Cache, Module
 # **Derive first.** All weights of a row depend on all its scores, so there is a Jacobian,
 # $\partial w_j/\partial s_k$. Write it down for $j = k$ and for $j \ne k$, then sum:
 # $\mathrm{grad\_s}_k = \sum_j \mathrm{grad\_w}_j\, \partial w_j/\partial s_k$.
+#
+# **Try first.** `Softmax()(np.array([0, math.log(3)]))` must give `[0.25, 0.75]`: $e^0 = 1$ and $e^{\ln 3} = 3$.
 
 
 # %%
@@ -54,7 +56,7 @@ class Softmax(Module):
 #
 # Run this as often as you like. The report shows your numbers beside the right ones, where they
 # part, and asks a question that leads to the mistake. For help: `check(Softmax, hint=1)` names the
-# likely cause, `hint=2` shows the code, and `hint=3` the derivation.
+# likely cause, `hint=2` shows your line beside the right one, and `hint=3` derives it.
 
 # %%
 report = check(Softmax)

@@ -22,6 +22,8 @@ from aiayn_np import Cache, Module, Parameter
 # moves $n_j$ in three ways: directly (if $j = k$), through the mean, and through $s$. Write
 # $\partial n_j/\partial x_k$ as three terms, then sum over $j$; with means over the features the
 # result has one short line.
+#
+# **Try first.** `LayerNorm(2)(np.array([1.0, 3.0])).round(4)` must give `[-1, 1]`: the mean is 2, the variance 1.
 
 
 # %%
@@ -55,6 +57,10 @@ class LayerNorm(Module):
 
 # %% [markdown]
 # ## Is it right?
+#
+# Run this as often as you like. The report shows your numbers beside the right ones, where they
+# part, and asks a question that leads to the mistake. For help: `check(LayerNorm, hint=1)` names the
+# likely cause, `hint=2` shows your line beside the right one, and `hint=3` derives it.
 
 # %%
 report = check(LayerNorm)

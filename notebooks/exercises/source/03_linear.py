@@ -20,6 +20,9 @@ from aiayn_np import Cache, Module, Parameter
 # **Derive first**, index by index: $y_n = \sum_m x_m W_{mn} + b_n$ at every position. By which
 # outputs does $L$ depend on $x_m$? On $W_{mn}$? On $b_n$? The two last serve every position of
 # every sequence of the batch.
+#
+# **Try first.** `layer = Linear(2, 2, rng=np.random.default_rng(0)); layer.W.value[...] = [[1, 2], [3, 4]]; layer(np.ones(2))` must give `[4, 6]`,
+# and then `layer.backward(np.array([1.0, 0.0]), layer.forward(np.ones(2))[1])` must give `[1, 3]`.
 
 
 # %%
@@ -52,6 +55,10 @@ class Linear(Module):
 
 # %% [markdown]
 # ## Is it right?
+#
+# Run this as often as you like. The report shows your numbers beside the right ones, where they
+# part, and asks a question that leads to the mistake. For help: `check(Linear, hint=1)` names the
+# likely cause, `hint=2` shows your line beside the right one, and `hint=3` derives it.
 
 # %%
 report = check(Linear)

@@ -26,6 +26,9 @@ from aiayn_np import Cache, Mask, Module, Softmax
 # **Derive first.** Go through the forward from its last line to its first. For each product
 # $y = A\,B$ (Lesson 4.1): $\mathrm{grad\_A} = \mathrm{grad\_y}\,B^T$ and $\mathrm{grad\_B} =
 # A^T\,\mathrm{grad\_y}$. `X.mT` swaps the last two axes only.
+#
+# **Try first.** `ScaledDotProductAttention()(np.zeros((1, 2)), np.ones((3, 2)), np.array([[1.0], [2.0], [6.0]]))` must give `[[3]]`: all
+# scores are equal, and the output is the mean of the values.
 
 
 # %%
@@ -57,6 +60,10 @@ class ScaledDotProductAttention(Module):
 
 # %% [markdown]
 # ## Is it right?
+#
+# Run this as often as you like. The report shows your numbers beside the right ones, where they
+# part, and asks a question that leads to the mistake. For help: `check(ScaledDotProductAttention, hint=1)` names the
+# likely cause, `hint=2` shows your line beside the right one, and `hint=3` derives it.
 
 # %%
 report = check(ScaledDotProductAttention)

@@ -16,10 +16,13 @@ from aiayn_np import Cache, Module
 # - `not_padding(ids, pad=0)`, of shape (B, 1, 1, T) for ids (B, T): which keys are real tokens. The
 #   scores have the axes (B, h, T_q, T_k), and padding is the same for every head and every query.
 #   Padding may stand anywhere.
-# - `Mask`, the box of Figure 2: `forward(scores, allowed=None)` gives the scores where allowed,
+# - `Mask`, the box of Figure 2: `forward(scores, *, allowed=None)` gives the scores where allowed,
 #   $-\infty$ elsewhere; with `None`, all of them. Its `backward` is short: think of what the
 #   output depends on at a place where the score was replaced. `allowed` is (T_q, T_k), or has as
 #   many axes as the scores, each 1 or equal.
+#
+# **Try first.** `causal(2)` must give `[[True, False], [True, True]]`, and `Mask()(np.array([[1.0, 2.0]]), allowed=np.array([[True, False]]))` must give
+# `[[1, -np.inf]]`.
 
 
 # %%
@@ -55,6 +58,10 @@ class Mask(Module):
 
 # %% [markdown]
 # ## Is it right?
+#
+# Run this as often as you like. The report shows your numbers beside the right ones, where they
+# part, and asks a question that leads to the mistake. For help: `check(causal, hint=1)` names the
+# likely cause, `hint=2` shows your line beside the right one, and `hint=3` derives it.
 
 # %%
 reports = [check(causal), check(not_padding), check(Mask)]

@@ -18,9 +18,10 @@ from aiayn_np import Cache, Linear, Module, ScaledDotProductAttention
 # `(result, cache)`; keep all five caches, of `linear_Q`, `linear_K`, `linear_V`, `attention` and `linear_O`. `backward(grad_y, cache)` returns
 # `grad_x_Q, grad_x_K, grad_x_V`. Pass `allowed` and `rng` on to the attention.
 #
-# **Before you write:** try `np.arange(12).reshape(3, 4)`, three positions of two heads with
-# `d = 2`, and find an expression that gives head 1 the numbers [[0, 1], [4, 5], [8, 9]]. And on
-# paper: which function is the backward of `split_heads`? The two functions help; you may do without.
+# **On paper first.** Which function is the backward of `split_heads`? The two functions help; you may do without.
+#
+# **Try first.** `split_heads(np.arange(12).reshape(3, 4), 2)[0]` must give `[[0, 1], [4, 5], [8, 9]]`: three positions of two heads with
+# `d = 2`, and these are the numbers of head 1.
 
 
 # %%
@@ -76,6 +77,10 @@ class MultiHeadAttention(Module):
 
 # %% [markdown]
 # ## Is it right?
+#
+# Run this as often as you like. The report shows your numbers beside the right ones, where they
+# part, and asks a question that leads to the mistake. For help: `check(MultiHeadAttention, hint=1)` names the
+# likely cause, `hint=2` shows your line beside the right one, and `hint=3` derives it.
 
 # %%
 report = check(MultiHeadAttention)

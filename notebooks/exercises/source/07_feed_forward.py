@@ -13,6 +13,9 @@ from aiayn_np import Cache, Linear, Module
 # - `PositionwiseFeedForward`, three layers in a row. `Linear` is given, with its backward; the
 #   `ReLU` is yours. It works on every position by itself, so there is nothing else to do: backward
 #   takes the lines of forward from the last to the first.
+#
+# **Try first.** `ReLU()(np.array([-1.0, 2.0]))` must give `[0, 2]`, and `ReLU().backward(np.array([5.0, 5.0]), ReLU().forward(np.array([0.0, 2.0]))[1])` must
+# give `[0, 5]`.
 
 
 # %%
@@ -57,6 +60,10 @@ class PositionwiseFeedForward(Module):
 
 # %% [markdown]
 # ## Is it right?
+#
+# Run this as often as you like. The report shows your numbers beside the right ones, where they
+# part, and asks a question that leads to the mistake. For help: `check(ReLU, hint=1)` names the
+# likely cause, `hint=2` shows your line beside the right one, and `hint=3` derives it.
 
 # %%
 reports = [check(ReLU), check(PositionwiseFeedForward)]

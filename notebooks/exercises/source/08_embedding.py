@@ -20,6 +20,9 @@ from aiayn_np import Cache, Module, Parameter
 #   `E.grad`, and returns `grad_x`.
 #
 # **Derive first.** Row $v$ of $E$ was used wherever `ids == v`. What is the sum of all it did?
+#
+# **Try first.** `layer = Embedding(3, 4, rng=np.random.default_rng(0)); layer.E.value[...] = 1; layer(np.array([2]))` must give `[[2, 2, 2, 2]]`:
+# the root of d_model = 4 is 2.
 
 
 # %%
@@ -62,6 +65,10 @@ class OutputProjection(Module):
 
 # %% [markdown]
 # ## Is it right?
+#
+# Run this as often as you like. The report shows your numbers beside the right ones, where they
+# part, and asks a question that leads to the mistake. For help: `check(Embedding, hint=1)` names the
+# likely cause, `hint=2` shows your line beside the right one, and `hint=3` derives it.
 
 # %%
 reports = [check(Embedding), check(OutputProjection)]

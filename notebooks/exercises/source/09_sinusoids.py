@@ -11,11 +11,14 @@ from aiayn_np import Cache, Module
 # \mathrm{PE}(\mathrm{pos}, 2i+1) = \cos\frac{\mathrm{pos}}{10000^{2i/d_\mathrm{model}}}, \qquad
 # y = x + \mathrm{PE}$$
 #
-# - `table(T, start=0)` gives the rows of positions `start` ... `start + T - 1`, (T, d_model). It
+# - `table(T, *, start=0)` gives the rows of positions `start` ... `start + T - 1`, (T, d_model). It
 #   needs no loop. An odd d_model ends with a sine. Rows beyond max_len need not be refused.
-# - `forward(x, start=0)` returns the sum of `x` (..., T, d_model) and these rows, a new array in the
+# - `forward(x, *, start=0)` returns the sum of `x` (..., T, d_model) and these rows, a new array in the
 #   dtype of `x`.
 # - `backward`: on what does PE depend?
+#
+# **Try first.** `SinusoidalPositionalEncoding(4, 10).table(2).round(4)` must give `[[0, 1, 0, 1], [0.8415, 0.5403, 0.01, 1]]`: sin 1, cos 1,
+# sin 0.01, cos 0.01.
 
 
 # %%
@@ -49,6 +52,10 @@ class SinusoidalPositionalEncoding(Module):
 
 # %% [markdown]
 # ## Is it right?
+#
+# Run this as often as you like. The report shows your numbers beside the right ones, where they
+# part, and asks a question that leads to the mistake. For help: `check(SinusoidalPositionalEncoding, hint=1)` names the
+# likely cause, `hint=2` shows your line beside the right one, and `hint=3` derives it.
 
 # %%
 report = check(SinusoidalPositionalEncoding)

@@ -11,7 +11,7 @@ from aiayn_np import Cache, Module
 # p = \mathrm{softmax}(\mathrm{logits}), \qquad
 # q_v = (1 - \varepsilon_{ls})\,[v = \mathrm{target}] + \varepsilon_{ls} / V$$
 #
-# - `forward(logits, targets=ids)`, logits (..., V), ids (...), gives one number (a float, or an array without axes) and a cache.
+# - `forward(logits, *, targets)`, logits (..., V), targets (...) ids, gives one number (a float, or an array without axes) and a cache.
 #   Targets that equal `self.pad` do not count, neither in the sum nor in the count that it is divided by;
 #   one target at least is real.
 # - `backward(grad_loss, cache)` gets one number (1 in training) and returns `grad_logits`.
@@ -20,6 +20,9 @@ from aiayn_np import Cache, Module
 #
 # **Derive first.** $\log p_v = z_v - \log \sum_u \exp z_u$, and $q$ sums to 1. The gradient by
 # $z_u$ at one position has two terms. What does the mean do to it?
+#
+# **Try first.** `LabelSmoothedCrossEntropy()(np.zeros((2, 4)), targets=np.array([1, 0]))` must give `1.3863`: four classes that are equally
+# probable cost ln 4, whatever eps_ls is, and the second target is padding.
 
 
 # %%
@@ -51,6 +54,10 @@ class LabelSmoothedCrossEntropy(Module):
 
 # %% [markdown]
 # ## Is it right?
+#
+# Run this as often as you like. The report shows your numbers beside the right ones, where they
+# part, and asks a question that leads to the mistake. For help: `check(LabelSmoothedCrossEntropy, hint=1)` names the
+# likely cause, `hint=2` shows your line beside the right one, and `hint=3` derives it.
 
 # %%
 report = check(LabelSmoothedCrossEntropy)

@@ -2,6 +2,7 @@
 import numpy as np
 
 from aiayn_course.exercises import check, train_with
+from aiayn_np import Parameter  # noqa: F401, for your trials
 
 # %% [markdown]
 # ## What to write
@@ -22,6 +23,9 @@ from aiayn_course.exercises import check, train_with
 #   another one, which layers that hold the first do not see. It does
 #   not clear the gradients. Here `__init__` is yours, too.
 # - `warmup_rate(step, d_model, warmup_steps)` returns a number; the first step is number 1.
+#
+# **Try first.** `p = Parameter(np.zeros(2)); p.grad[...] = [5, -0.1]; Adam([p]).step(0.01); p.value` must give `[-0.01, 0.01]`: the first step moves
+# every entry by the rate, against the sign of its gradient. `warmup_rate(1, 4, 100)` must give `0.0005`.
 
 
 # %%
@@ -56,6 +60,10 @@ def warmup_rate(step, d_model, warmup_steps):
 
 # %% [markdown]
 # ## Is it right?
+#
+# Run this as often as you like. The report shows your numbers beside the right ones, where they
+# part, and asks a question that leads to the mistake. For help: `check(Adam, hint=1)` names the
+# likely cause, `hint=2` shows your line beside the right one, and `hint=3` derives it.
 
 # %%
 reports = [check(Adam), check(warmup_rate)]

@@ -15,10 +15,13 @@ from aiayn_np import AddNorm, Cache, Module, MultiHeadAttention, PositionwiseFee
 # All four parts are given, with their backwards. `AddNorm.forward(x, sublayer_output)` is the sum
 # and the norm in one, and its `backward` returns **two** gradients, `grad_x` and
 # `grad_sublayer_output`. `MultiHeadAttention.backward` returns **three**. Pass `allowed` to the
-# attention, and `rng`, which is for dropout, to it and to both AddNorms.
+# attention, and `rng`, which is for dropout, to it and to both AddNorms. Both are keyword-only, as in the stub.
 #
 # **Derive first.** An array that is used in several places gets the sum of the gradients of its
 # uses. How often is $x$ used, and how often $x'$?
+#
+# **Try first.** `EncoderLayer(4, 8, 2, rng=np.random.default_rng(0))(np.arange(12.0).reshape(1, 3, 4)).sum(axis=-1).round(6)` must give `[[0, 0, 0]]`: a norm
+# comes last, and its gamma is 1 and its beta 0.
 
 
 # %%
@@ -55,6 +58,10 @@ class EncoderLayer(Module):
 
 # %% [markdown]
 # ## Is it right?
+#
+# Run this as often as you like. The report shows your numbers beside the right ones, where they
+# part, and asks a question that leads to the mistake. For help: `check(EncoderLayer, hint=1)` names the
+# likely cause, `hint=2` shows your line beside the right one, and `hint=3` derives it.
 
 # %%
 report = check(EncoderLayer)

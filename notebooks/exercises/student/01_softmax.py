@@ -7,23 +7,11 @@
 # | **You have to find** | forward without overflow, and a backward that knows that raising one score lowers the other weights |
 # | **Paper** | Section 3.2.1, Eq. 1 |
 # | **Explained in** | Lesson 2 |
-# | **Time** | 30 minutes |
+# | **Time** | 30 minutes, estimated |
 # | **Rules of a layer** | Any number of axes may stand in front. Nothing that a method is given is changed. backward takes what it needs from its cache, not from self. float32 in gives float32 out. |
 
 # %%
-import importlib.util
-import subprocess
-import sys
-from pathlib import Path
-
-REPOSITORY = ""  # build.py writes the address here that pyproject.toml gives
-if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service: one pip install
-    here = Path("../../../pyproject.toml").exists()
-    package = "../../.." if here else REPOSITORY and f"git+{REPOSITORY}"
-    if "ipykernel" not in sys.modules or not package:
-        sys.exit("This exercise needs the package aiayn_np, and it is not installed."
-                 " README.md of the lessons says how to install it. Then start again.")
-    subprocess.run([sys.executable, "-m", "pip", "install", "-q", package], check=True)
+import aiayn_np  # if this fails: README.md of the lessons says how to install it
 
 # %%
 import math
@@ -52,6 +40,8 @@ from aiayn_np import Cache, Module
 # **Derive first.** All weights of a row depend on all its scores, so there is a Jacobian,
 # $\partial w_j/\partial s_k$. Write it down for $j = k$ and for $j \ne k$, then sum:
 # $\mathrm{grad\_s}_k = \sum_j \mathrm{grad\_w}_j\, \partial w_j/\partial s_k$.
+#
+# **Try first.** `Softmax()(np.array([0, math.log(3)]))` must give `[0.25, 0.75]`: $e^0 = 1$ and $e^{\ln 3} = 3$.
 
 
 # %%
@@ -70,7 +60,7 @@ class Softmax(Module):
 #
 # Run this as often as you like. The report shows your numbers beside the right ones, where they
 # part, and asks a question that leads to the mistake. For help: `check(Softmax, hint=1)` names the
-# likely cause, `hint=2` shows the code, and `hint=3` the derivation.
+# likely cause, `hint=2` shows your line beside the right one, and `hint=3` derives it.
 
 # %%
 report = check(Softmax)

@@ -7,23 +7,11 @@
 # | **You have to find** | forward over the features of one position, the gradients of gamma and beta, and the three ways in which a feature moves the output |
 # | **Paper** | Section 3.1, 5.4 |
 # | **Explained in** | Lesson 7.4 |
-# | **Time** | 45 minutes |
+# | **Time** | 45 minutes, estimated |
 # | **Rules of a layer** | Any number of axes may stand in front. Nothing that a method is given is changed. backward takes what it needs from its cache, not from self. float32 in gives float32 out. |
 
 # %%
-import importlib.util
-import subprocess
-import sys
-from pathlib import Path
-
-REPOSITORY = ""  # build.py writes the address here that pyproject.toml gives
-if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service: one pip install
-    here = Path("../../../pyproject.toml").exists()
-    package = "../../.." if here else REPOSITORY and f"git+{REPOSITORY}"
-    if "ipykernel" not in sys.modules or not package:
-        sys.exit("This exercise needs the package aiayn_np, and it is not installed."
-                 " README.md of the lessons says how to install it. Then start again.")
-    subprocess.run([sys.executable, "-m", "pip", "install", "-q", package], check=True)
+import aiayn_np  # if this fails: README.md of the lessons says how to install it
 
 # %%
 import numpy as np
@@ -49,6 +37,8 @@ from aiayn_np import Cache, Module, Parameter
 # moves $n_j$ in three ways: directly (if $j = k$), through the mean, and through $s$. Write
 # $\partial n_j/\partial x_k$ as three terms, then sum over $j$; with means over the features the
 # result has one short line.
+#
+# **Try first.** `LayerNorm(2)(np.array([1.0, 3.0])).round(4)` must give `[-1, 1]`: the mean is 2, the variance 1.
 
 
 # %%
@@ -69,6 +59,10 @@ class LayerNorm(Module):
 
 # %% [markdown]
 # ## Is it right?
+#
+# Run this as often as you like. The report shows your numbers beside the right ones, where they
+# part, and asks a question that leads to the mistake. For help: `check(LayerNorm, hint=1)` names the
+# likely cause, `hint=2` shows your line beside the right one, and `hint=3` derives it.
 
 # %%
 report = check(LayerNorm)

@@ -7,23 +7,11 @@
 # | **You have to find** | forward with any number of axes in front, and the gradients of x, W and b |
 # | **Paper** | Section 3.2.2, 3.3 |
 # | **Explained in** | Lesson 4.1 |
-# | **Time** | 20 minutes |
+# | **Time** | 20 minutes, estimated |
 # | **Rules of a layer** | Any number of axes may stand in front. Nothing that a method is given is changed. backward takes what it needs from its cache, not from self. float32 in gives float32 out. |
 
 # %%
-import importlib.util
-import subprocess
-import sys
-from pathlib import Path
-
-REPOSITORY = ""  # build.py writes the address here that pyproject.toml gives
-if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service: one pip install
-    here = Path("../../../pyproject.toml").exists()
-    package = "../../.." if here else REPOSITORY and f"git+{REPOSITORY}"
-    if "ipykernel" not in sys.modules or not package:
-        sys.exit("This exercise needs the package aiayn_np, and it is not installed."
-                 " README.md of the lessons says how to install it. Then start again.")
-    subprocess.run([sys.executable, "-m", "pip", "install", "-q", package], check=True)
+import aiayn_np  # if this fails: README.md of the lessons says how to install it
 
 # %%
 import math
@@ -47,6 +35,9 @@ from aiayn_np import Cache, Module, Parameter
 # **Derive first**, index by index: $y_n = \sum_m x_m W_{mn} + b_n$ at every position. By which
 # outputs does $L$ depend on $x_m$? On $W_{mn}$? On $b_n$? The two last serve every position of
 # every sequence of the batch.
+#
+# **Try first.** `layer = Linear(2, 2, rng=np.random.default_rng(0)); layer.W.value[...] = [[1, 2], [3, 4]]; layer(np.ones(2))` must give `[4, 6]`,
+# and then `layer.backward(np.array([1.0, 0.0]), layer.forward(np.ones(2))[1])` must give `[1, 3]`.
 
 
 # %%
@@ -68,6 +59,10 @@ class Linear(Module):
 
 # %% [markdown]
 # ## Is it right?
+#
+# Run this as often as you like. The report shows your numbers beside the right ones, where they
+# part, and asks a question that leads to the mistake. For help: `check(Linear, hint=1)` names the
+# likely cause, `hint=2` shows your line beside the right one, and `hint=3` derives it.
 
 # %%
 report = check(Linear)

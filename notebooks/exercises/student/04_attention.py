@@ -7,23 +7,11 @@
 # | **You have to find** | the five boxes of the figure in order, and their backward in reverse order |
 # | **Paper** | Section 3.2.1, Eq. 1, Fig. 2 left |
 # | **Explained in** | Lesson 4 |
-# | **Time** | 60 minutes |
+# | **Time** | 60 minutes, estimated |
 # | **Rules of a layer** | Any number of axes may stand in front. Nothing that a method is given is changed. backward takes what it needs from its cache, not from self. float32 in gives float32 out. |
 
 # %%
-import importlib.util
-import subprocess
-import sys
-from pathlib import Path
-
-REPOSITORY = ""  # build.py writes the address here that pyproject.toml gives
-if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service: one pip install
-    here = Path("../../../pyproject.toml").exists()
-    package = "../../.." if here else REPOSITORY and f"git+{REPOSITORY}"
-    if "ipykernel" not in sys.modules or not package:
-        sys.exit("This exercise needs the package aiayn_np, and it is not installed."
-                 " README.md of the lessons says how to install it. Then start again.")
-    subprocess.run([sys.executable, "-m", "pip", "install", "-q", package], check=True)
+import aiayn_np  # if this fails: README.md of the lessons says how to install it
 
 # %%
 import math
@@ -53,6 +41,9 @@ from aiayn_np import Cache, Mask, Module, Softmax
 # **Derive first.** Go through the forward from its last line to its first. For each product
 # $y = A\,B$ (Lesson 4.1): $\mathrm{grad\_A} = \mathrm{grad\_y}\,B^T$ and $\mathrm{grad\_B} =
 # A^T\,\mathrm{grad\_y}$. `X.mT` swaps the last two axes only.
+#
+# **Try first.** `ScaledDotProductAttention()(np.zeros((1, 2)), np.ones((3, 2)), np.array([[1.0], [2.0], [6.0]]))` must give `[[3]]`: all
+# scores are equal, and the output is the mean of the values.
 
 
 # %%
@@ -72,6 +63,10 @@ class ScaledDotProductAttention(Module):
 
 # %% [markdown]
 # ## Is it right?
+#
+# Run this as often as you like. The report shows your numbers beside the right ones, where they
+# part, and asks a question that leads to the mistake. For help: `check(ScaledDotProductAttention, hint=1)` names the
+# likely cause, `hint=2` shows your line beside the right one, and `hint=3` derives it.
 
 # %%
 report = check(ScaledDotProductAttention)

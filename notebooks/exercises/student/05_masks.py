@@ -7,23 +7,11 @@
 # | **You have to find** | two boolean masks of the right shapes, and the box that puts -inf where a query may not look |
 # | **Paper** | Section 3.2.3, Fig. 2 left |
 # | **Explained in** | Lesson 5 |
-# | **Time** | 30 minutes |
+# | **Time** | 30 minutes, estimated |
 # | **Rules of a layer** | Any number of axes may stand in front. Nothing that a method is given is changed. backward takes what it needs from its cache, not from self. float32 in gives float32 out. |
 
 # %%
-import importlib.util
-import subprocess
-import sys
-from pathlib import Path
-
-REPOSITORY = ""  # build.py writes the address here that pyproject.toml gives
-if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service: one pip install
-    here = Path("../../../pyproject.toml").exists()
-    package = "../../.." if here else REPOSITORY and f"git+{REPOSITORY}"
-    if "ipykernel" not in sys.modules or not package:
-        sys.exit("This exercise needs the package aiayn_np, and it is not installed."
-                 " README.md of the lessons says how to install it. Then start again.")
-    subprocess.run([sys.executable, "-m", "pip", "install", "-q", package], check=True)
+import aiayn_np  # if this fails: README.md of the lessons says how to install it
 
 # %%
 import math
@@ -43,10 +31,13 @@ from aiayn_np import Cache, Module
 # - `not_padding(ids, pad=0)`, of shape (B, 1, 1, T) for ids (B, T): which keys are real tokens. The
 #   scores have the axes (B, h, T_q, T_k), and padding is the same for every head and every query.
 #   Padding may stand anywhere.
-# - `Mask`, the box of Figure 2: `forward(scores, allowed=None)` gives the scores where allowed,
+# - `Mask`, the box of Figure 2: `forward(scores, *, allowed=None)` gives the scores where allowed,
 #   $-\infty$ elsewhere; with `None`, all of them. Its `backward` is short: think of what the
 #   output depends on at a place where the score was replaced. `allowed` is (T_q, T_k), or has as
 #   many axes as the scores, each 1 or equal.
+#
+# **Try first.** `causal(2)` must give `[[True, False], [True, True]]`, and `Mask()(np.array([[1.0, 2.0]]), allowed=np.array([[True, False]]))` must give
+# `[[1, -np.inf]]`.
 
 
 # %%
@@ -72,6 +63,10 @@ class Mask(Module):
 
 # %% [markdown]
 # ## Is it right?
+#
+# Run this as often as you like. The report shows your numbers beside the right ones, where they
+# part, and asks a question that leads to the mistake. For help: `check(causal, hint=1)` names the
+# likely cause, `hint=2` shows your line beside the right one, and `hint=3` derives it.
 
 # %%
 reports = [check(causal), check(not_padding), check(Mask)]

@@ -7,23 +7,11 @@
 # | **You have to find** | the split of one product into h heads and its inverse, forwards and backwards |
 # | **Paper** | Section 3.2.2, Fig. 2 right |
 # | **Explained in** | Lesson 6.2, 6.3, 6.8 |
-# | **Time** | 60 minutes |
+# | **Time** | 60 minutes, estimated |
 # | **Rules of a layer** | Any number of axes may stand in front. Nothing that a method is given is changed. backward takes what it needs from its cache, not from self. float32 in gives float32 out. |
 
 # %%
-import importlib.util
-import subprocess
-import sys
-from pathlib import Path
-
-REPOSITORY = ""  # build.py writes the address here that pyproject.toml gives
-if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service: one pip install
-    here = Path("../../../pyproject.toml").exists()
-    package = "../../.." if here else REPOSITORY and f"git+{REPOSITORY}"
-    if "ipykernel" not in sys.modules or not package:
-        sys.exit("This exercise needs the package aiayn_np, and it is not installed."
-                 " README.md of the lessons says how to install it. Then start again.")
-    subprocess.run([sys.executable, "-m", "pip", "install", "-q", package], check=True)
+import aiayn_np  # if this fails: README.md of the lessons says how to install it
 
 # %%
 import numpy as np  # noqa: F401, for your trials
@@ -45,9 +33,10 @@ from aiayn_np import Cache, Linear, Module, ScaledDotProductAttention
 # `(result, cache)`; keep all five caches, of `linear_Q`, `linear_K`, `linear_V`, `attention` and `linear_O`. `backward(grad_y, cache)` returns
 # `grad_x_Q, grad_x_K, grad_x_V`. Pass `allowed` and `rng` on to the attention.
 #
-# **Before you write:** try `np.arange(12).reshape(3, 4)`, three positions of two heads with
-# `d = 2`, and find an expression that gives head 1 the numbers [[0, 1], [4, 5], [8, 9]]. And on
-# paper: which function is the backward of `split_heads`? The two functions help; you may do without.
+# **On paper first.** Which function is the backward of `split_heads`? The two functions help; you may do without.
+#
+# **Try first.** `split_heads(np.arange(12).reshape(3, 4), 2)[0]` must give `[[0, 1], [4, 5], [8, 9]]`: three positions of two heads with
+# `d = 2`, and these are the numbers of head 1.
 
 
 # %%
@@ -82,6 +71,10 @@ class MultiHeadAttention(Module):
 
 # %% [markdown]
 # ## Is it right?
+#
+# Run this as often as you like. The report shows your numbers beside the right ones, where they
+# part, and asks a question that leads to the mistake. For help: `check(MultiHeadAttention, hint=1)` names the
+# likely cause, `hint=2` shows your line beside the right one, and `hint=3` derives it.
 
 # %%
 report = check(MultiHeadAttention)

@@ -7,23 +7,11 @@
 # | **You have to find** | max(0, x) and its derivative, and three layers in a row, forwards and backwards |
 # | **Paper** | Section 3.3, Eq. 2 |
 # | **Explained in** | Lesson 7.5 |
-# | **Time** | 20 minutes |
+# | **Time** | 20 minutes, estimated |
 # | **Rules of a layer** | Any number of axes may stand in front. Nothing that a method is given is changed. backward takes what it needs from its cache, not from self. float32 in gives float32 out. |
 
 # %%
-import importlib.util
-import subprocess
-import sys
-from pathlib import Path
-
-REPOSITORY = ""  # build.py writes the address here that pyproject.toml gives
-if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service: one pip install
-    here = Path("../../../pyproject.toml").exists()
-    package = "../../.." if here else REPOSITORY and f"git+{REPOSITORY}"
-    if "ipykernel" not in sys.modules or not package:
-        sys.exit("This exercise needs the package aiayn_np, and it is not installed."
-                 " README.md of the lessons says how to install it. Then start again.")
-    subprocess.run([sys.executable, "-m", "pip", "install", "-q", package], check=True)
+import aiayn_np  # if this fails: README.md of the lessons says how to install it
 
 # %%
 import numpy as np
@@ -40,6 +28,9 @@ from aiayn_np import Cache, Linear, Module
 # - `PositionwiseFeedForward`, three layers in a row. `Linear` is given, with its backward; the
 #   `ReLU` is yours. It works on every position by itself, so there is nothing else to do: backward
 #   takes the lines of forward from the last to the first.
+#
+# **Try first.** `ReLU()(np.array([-1.0, 2.0]))` must give `[0, 2]`, and `ReLU().backward(np.array([5.0, 5.0]), ReLU().forward(np.array([0.0, 2.0]))[1])` must
+# give `[0, 5]`.
 
 
 # %%
@@ -70,6 +61,10 @@ class PositionwiseFeedForward(Module):
 
 # %% [markdown]
 # ## Is it right?
+#
+# Run this as often as you like. The report shows your numbers beside the right ones, where they
+# part, and asks a question that leads to the mistake. For help: `check(ReLU, hint=1)` names the
+# likely cause, `hint=2` shows your line beside the right one, and `hint=3` derives it.
 
 # %%
 reports = [check(ReLU), check(PositionwiseFeedForward)]

@@ -7,23 +7,11 @@
 # | **You have to find** | a look-up whose gradient adds up over repeated ids, and the projection that shares its matrix |
 # | **Paper** | Section 3.4 |
 # | **Explained in** | Lesson 8.5, 9.6 |
-# | **Time** | 30 minutes |
+# | **Time** | 30 minutes, estimated |
 # | **Rules of a layer** | Any number of axes may stand in front. Nothing that a method is given is changed. backward takes what it needs from its cache, not from self. float32 in gives float32 out. |
 
 # %%
-import importlib.util
-import subprocess
-import sys
-from pathlib import Path
-
-REPOSITORY = ""  # build.py writes the address here that pyproject.toml gives
-if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service: one pip install
-    here = Path("../../../pyproject.toml").exists()
-    package = "../../.." if here else REPOSITORY and f"git+{REPOSITORY}"
-    if "ipykernel" not in sys.modules or not package:
-        sys.exit("This exercise needs the package aiayn_np, and it is not installed."
-                 " README.md of the lessons says how to install it. Then start again.")
-    subprocess.run([sys.executable, "-m", "pip", "install", "-q", package], check=True)
+import aiayn_np  # if this fails: README.md of the lessons says how to install it
 
 # %%
 import math
@@ -47,6 +35,9 @@ from aiayn_np import Cache, Module, Parameter
 #   `E.grad`, and returns `grad_x`.
 #
 # **Derive first.** Row $v$ of $E$ was used wherever `ids == v`. What is the sum of all it did?
+#
+# **Try first.** `layer = Embedding(3, 4, rng=np.random.default_rng(0)); layer.E.value[...] = 1; layer(np.array([2]))` must give `[[2, 2, 2, 2]]`:
+# the root of d_model = 4 is 2.
 
 
 # %%
@@ -79,6 +70,10 @@ class OutputProjection(Module):
 
 # %% [markdown]
 # ## Is it right?
+#
+# Run this as often as you like. The report shows your numbers beside the right ones, where they
+# part, and asks a question that leads to the mistake. For help: `check(Embedding, hint=1)` names the
+# likely cause, `hint=2` shows your line beside the right one, and `hint=3` derives it.
 
 # %%
 reports = [check(Embedding), check(OutputProjection)]

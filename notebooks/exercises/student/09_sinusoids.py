@@ -7,23 +7,11 @@
 # | **You have to find** | the table of sines and cosines, without a loop and for an odd d_model too |
 # | **Paper** | Section 3.5 |
 # | **Explained in** | Lesson 8.3 |
-# | **Time** | 25 minutes |
+# | **Time** | 25 minutes, estimated |
 # | **Rules of a layer** | Any number of axes may stand in front. Nothing that a method is given is changed. backward takes what it needs from its cache, not from self. float32 in gives float32 out. |
 
 # %%
-import importlib.util
-import subprocess
-import sys
-from pathlib import Path
-
-REPOSITORY = ""  # build.py writes the address here that pyproject.toml gives
-if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service: one pip install
-    here = Path("../../../pyproject.toml").exists()
-    package = "../../.." if here else REPOSITORY and f"git+{REPOSITORY}"
-    if "ipykernel" not in sys.modules or not package:
-        sys.exit("This exercise needs the package aiayn_np, and it is not installed."
-                 " README.md of the lessons says how to install it. Then start again.")
-    subprocess.run([sys.executable, "-m", "pip", "install", "-q", package], check=True)
+import aiayn_np  # if this fails: README.md of the lessons says how to install it
 
 # %%
 import numpy as np
@@ -38,11 +26,14 @@ from aiayn_np import Cache, Module
 # \mathrm{PE}(\mathrm{pos}, 2i+1) = \cos\frac{\mathrm{pos}}{10000^{2i/d_\mathrm{model}}}, \qquad
 # y = x + \mathrm{PE}$$
 #
-# - `table(T, start=0)` gives the rows of positions `start` ... `start + T - 1`, (T, d_model). It
+# - `table(T, *, start=0)` gives the rows of positions `start` ... `start + T - 1`, (T, d_model). It
 #   needs no loop. An odd d_model ends with a sine. Rows beyond max_len need not be refused.
-# - `forward(x, start=0)` returns the sum of `x` (..., T, d_model) and these rows, a new array in the
+# - `forward(x, *, start=0)` returns the sum of `x` (..., T, d_model) and these rows, a new array in the
 #   dtype of `x`.
 # - `backward`: on what does PE depend?
+#
+# **Try first.** `SinusoidalPositionalEncoding(4, 10).table(2).round(4)` must give `[[0, 1, 0, 1], [0.8415, 0.5403, 0.01, 1]]`: sin 1, cos 1,
+# sin 0.01, cos 0.01.
 
 
 # %%
@@ -65,6 +56,10 @@ class SinusoidalPositionalEncoding(Module):
 
 # %% [markdown]
 # ## Is it right?
+#
+# Run this as often as you like. The report shows your numbers beside the right ones, where they
+# part, and asks a question that leads to the mistake. For help: `check(SinusoidalPositionalEncoding, hint=1)` names the
+# likely cause, `hint=2` shows your line beside the right one, and `hint=3` derives it.
 
 # %%
 report = check(SinusoidalPositionalEncoding)

@@ -7,23 +7,11 @@
 # | **You have to find** | a log-softmax that does not overflow, the smoothed target, the mean over real targets, and p - q |
 # | **Paper** | Section 5.4 |
 # | **Explained in** | Lesson 10.2 |
-# | **Time** | 45 minutes |
+# | **Time** | 45 minutes, estimated |
 # | **Rules of a layer** | Any number of axes may stand in front. Nothing that a method is given is changed. backward takes what it needs from its cache, not from self. float32 in gives float32 out. |
 
 # %%
-import importlib.util
-import subprocess
-import sys
-from pathlib import Path
-
-REPOSITORY = ""  # build.py writes the address here that pyproject.toml gives
-if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service: one pip install
-    here = Path("../../../pyproject.toml").exists()
-    package = "../../.." if here else REPOSITORY and f"git+{REPOSITORY}"
-    if "ipykernel" not in sys.modules or not package:
-        sys.exit("This exercise needs the package aiayn_np, and it is not installed."
-                 " README.md of the lessons says how to install it. Then start again.")
-    subprocess.run([sys.executable, "-m", "pip", "install", "-q", package], check=True)
+import aiayn_np  # if this fails: README.md of the lessons says how to install it
 
 # %%
 import numpy as np
@@ -38,7 +26,7 @@ from aiayn_np import Cache, Module
 # p = \mathrm{softmax}(\mathrm{logits}), \qquad
 # q_v = (1 - \varepsilon_{ls})\,[v = \mathrm{target}] + \varepsilon_{ls} / V$$
 #
-# - `forward(logits, targets=ids)`, logits (..., V), ids (...), gives one number (a float, or an array without axes) and a cache.
+# - `forward(logits, *, targets)`, logits (..., V), targets (...) ids, gives one number (a float, or an array without axes) and a cache.
 #   Targets that equal `self.pad` do not count, neither in the sum nor in the count that it is divided by;
 #   one target at least is real.
 # - `backward(grad_loss, cache)` gets one number (1 in training) and returns `grad_logits`.
@@ -47,6 +35,9 @@ from aiayn_np import Cache, Module
 #
 # **Derive first.** $\log p_v = z_v - \log \sum_u \exp z_u$, and $q$ sums to 1. The gradient by
 # $z_u$ at one position has two terms. What does the mean do to it?
+#
+# **Try first.** `LabelSmoothedCrossEntropy()(np.zeros((2, 4)), targets=np.array([1, 0]))` must give `1.3863`: four classes that are equally
+# probable cost ln 4, whatever eps_ls is, and the second target is padding.
 
 
 # %%
@@ -65,6 +56,10 @@ class LabelSmoothedCrossEntropy(Module):
 
 # %% [markdown]
 # ## Is it right?
+#
+# Run this as often as you like. The report shows your numbers beside the right ones, where they
+# part, and asks a question that leads to the mistake. For help: `check(LabelSmoothedCrossEntropy, hint=1)` names the
+# likely cause, `hint=2` shows your line beside the right one, and `hint=3` derives it.
 
 # %%
 report = check(LabelSmoothedCrossEntropy)

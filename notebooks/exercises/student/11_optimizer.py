@@ -7,27 +7,16 @@
 # | **You have to find** | two running means with their bias correction, a step in place, and the rate of Eq. 3 |
 # | **Paper** | Section 5.3, Eq. 3 |
 # | **Explained in** | Lesson 10.3, 10.4 |
-# | **Time** | 30 minutes |
+# | **Time** | 30 minutes, estimated |
 
 # %%
-import importlib.util
-import subprocess
-import sys
-from pathlib import Path
-
-REPOSITORY = ""  # build.py writes the address here that pyproject.toml gives
-if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service: one pip install
-    here = Path("../../../pyproject.toml").exists()
-    package = "../../.." if here else REPOSITORY and f"git+{REPOSITORY}"
-    if "ipykernel" not in sys.modules or not package:
-        sys.exit("This exercise needs the package aiayn_np, and it is not installed."
-                 " README.md of the lessons says how to install it. Then start again.")
-    subprocess.run([sys.executable, "-m", "pip", "install", "-q", package], check=True)
+import aiayn_np  # if this fails: README.md of the lessons says how to install it
 
 # %%
 import numpy as np
 
 from aiayn_course.exercises import check, train_with
+from aiayn_np import Parameter  # noqa: F401, for your trials
 
 # %% [markdown]
 # ## What to write
@@ -48,6 +37,9 @@ from aiayn_course.exercises import check, train_with
 #   another one, which layers that hold the first do not see. It does
 #   not clear the gradients. Here `__init__` is yours, too.
 # - `warmup_rate(step, d_model, warmup_steps)` returns a number; the first step is number 1.
+#
+# **Try first.** `p = Parameter(np.zeros(2)); p.grad[...] = [5, -0.1]; Adam([p]).step(0.01); p.value` must give `[-0.01, 0.01]`: the first step moves
+# every entry by the rate, against the sign of its gradient. `warmup_rate(1, 4, 100)` must give `0.0005`.
 
 
 # %%
@@ -69,6 +61,10 @@ def warmup_rate(step, d_model, warmup_steps):
 
 # %% [markdown]
 # ## Is it right?
+#
+# Run this as often as you like. The report shows your numbers beside the right ones, where they
+# part, and asks a question that leads to the mistake. For help: `check(Adam, hint=1)` names the
+# likely cause, `hint=2` shows your line beside the right one, and `hint=3` derives it.
 
 # %%
 reports = [check(Adam), check(warmup_rate)]

@@ -7,23 +7,11 @@
 # | **You have to find** | self-attention, Add & Norm, feed-forward, Add & Norm; and a backward that loses none of the uses of x |
 # | **Paper** | Section 3.1, Fig. 1 left |
 # | **Explained in** | Lesson 7.6 |
-# | **Time** | 30 minutes |
+# | **Time** | 30 minutes, estimated |
 # | **Rules of a layer** | Any number of axes may stand in front. Nothing that a method is given is changed. backward takes what it needs from its cache, not from self. float32 in gives float32 out. |
 
 # %%
-import importlib.util
-import subprocess
-import sys
-from pathlib import Path
-
-REPOSITORY = ""  # build.py writes the address here that pyproject.toml gives
-if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service: one pip install
-    here = Path("../../../pyproject.toml").exists()
-    package = "../../.." if here else REPOSITORY and f"git+{REPOSITORY}"
-    if "ipykernel" not in sys.modules or not package:
-        sys.exit("This exercise needs the package aiayn_np, and it is not installed."
-                 " README.md of the lessons says how to install it. Then start again.")
-    subprocess.run([sys.executable, "-m", "pip", "install", "-q", package], check=True)
+import aiayn_np  # if this fails: README.md of the lessons says how to install it
 
 # %%
 import numpy as np  # noqa: F401, for your trials
@@ -42,10 +30,13 @@ from aiayn_np import AddNorm, Cache, Module, MultiHeadAttention, PositionwiseFee
 # All four parts are given, with their backwards. `AddNorm.forward(x, sublayer_output)` is the sum
 # and the norm in one, and its `backward` returns **two** gradients, `grad_x` and
 # `grad_sublayer_output`. `MultiHeadAttention.backward` returns **three**. Pass `allowed` to the
-# attention, and `rng`, which is for dropout, to it and to both AddNorms.
+# attention, and `rng`, which is for dropout, to it and to both AddNorms. Both are keyword-only, as in the stub.
 #
 # **Derive first.** An array that is used in several places gets the sum of the gradients of its
 # uses. How often is $x$ used, and how often $x'$?
+#
+# **Try first.** `EncoderLayer(4, 8, 2, rng=np.random.default_rng(0))(np.arange(12.0).reshape(1, 3, 4)).sum(axis=-1).round(6)` must give `[[0, 0, 0]]`: a norm
+# comes last, and its gamma is 1 and its beta 0.
 
 
 # %%
@@ -70,6 +61,10 @@ class EncoderLayer(Module):
 
 # %% [markdown]
 # ## Is it right?
+#
+# Run this as often as you like. The report shows your numbers beside the right ones, where they
+# part, and asks a question that leads to the mistake. For help: `check(EncoderLayer, hint=1)` names the
+# likely cause, `hint=2` shows your line beside the right one, and `hint=3` derives it.
 
 # %%
 report = check(EncoderLayer)

@@ -7,22 +7,10 @@
 # | **You have to find** | a loop that feeds the model its own output, with rows that end at different times |
 # | **Paper** | Section 3.1, 6.1 |
 # | **Explained in** | Lesson 5.7, 10.9 |
-# | **Time** | 30 minutes |
+# | **Time** | 30 minutes, estimated |
 
 # %%
-import importlib.util
-import subprocess
-import sys
-from pathlib import Path
-
-REPOSITORY = ""  # build.py writes the address here that pyproject.toml gives
-if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service: one pip install
-    here = Path("../../../pyproject.toml").exists()
-    package = "../../.." if here else REPOSITORY and f"git+{REPOSITORY}"
-    if "ipykernel" not in sys.modules or not package:
-        sys.exit("This exercise needs the package aiayn_np, and it is not installed."
-                 " README.md of the lessons says how to install it. Then start again.")
-    subprocess.run([sys.executable, "-m", "pip", "install", "-q", package], check=True)
+import aiayn_np  # if this fails: README.md of the lessons says how to install it
 
 # %%
 import numpy as np
@@ -42,10 +30,16 @@ from aiayn_np import not_padding
 #   which source tokens are real: `not_padding(src, model.pad)`;
 # - `model.pad` and `model.max_len`, the most tokens that `tgt` may have.
 #
-# `src` holds a batch of sources, (B, T_src). Return integer ids (B, L), **without** bos, each row with its
-# eos (if it was written) and after that `model.pad`. L is the length of the longest row. Stop when all rows have ended,
-# or after `max_len` tokens, bos not counted (0 gives (B, 0)). A pad that the model itself takes ends no row. `max_len=None` means T_src + 50 (Section 6.1), or `model.max_len` if
-# that is less.
+# `src` holds a batch of sources, (B, T_src). Return integer ids (B, L):
+#
+# - **without** bos; each row with its eos, if it was written, and after that `model.pad`;
+# - L is the length of the longest row: stop when all rows have ended, or after `max_len` tokens, bos not counted (0 gives (B, 0));
+# - a pad that the model itself takes ends no row;
+# - `max_len=None` means T_src + 50 (Section 6.1), or `model.max_len` if that is less.
+#
+# If one row writes 5, 7 and eos, and another five tokens, the first one is `5 7 eos pad pad`.
+#
+# **Try first.** A model that always writes 5: `from types import SimpleNamespace as Model; five = Model(pad=0, max_len=9, encode=lambda src: (src, None), decode=lambda tgt, memory, *, memory_allowed: (np.eye(7)[np.full(tgt.shape, 5)], None)); greedy_decode(five, np.array([[3, 4]]), bos=1, eos=2, max_len=3)` must give `[[5, 5, 5]]`.
 
 
 # %%
@@ -56,6 +50,10 @@ def greedy_decode(model, src, *, bos, eos, max_len=None):
 
 # %% [markdown]
 # ## Is it right?
+#
+# Run this as often as you like. The report shows your numbers beside the right ones, where they
+# part, and asks a question that leads to the mistake. For help: `check(greedy_decode, hint=1)` names the
+# likely cause, `hint=2` shows your line beside the right one, and `hint=3` derives it.
 
 # %%
 report = check(greedy_decode)

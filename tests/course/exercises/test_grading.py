@@ -1,23 +1,18 @@
 """Grading a folder: every file gets a row, whatever its code does, and harms nothing."""
 
-import ast
 import contextlib
 import csv
 from pathlib import Path
 
 import pytest
-from solutions import FOLDER, answer, source
+from solutions import FOLDER, source
 
 import aiayn_course
 from aiayn_course.cli.main import main
 from aiayn_course.exercises import EXERCISES
 from aiayn_course.exercises.checking import calling
-from aiayn_course.exercises.checking.checker import checked
-from aiayn_course.exercises.exercise import SUBJECTS
 from aiayn_course.exercises.grading import running
-from aiayn_course.exercises.grading.grading import COLUMNS, grade, verdict
-from aiayn_course.exercises.grading.sandbox import MEMORY_IS_LIMITED
-from aiayn_course.exercises.grading.submissions import submissions
+from aiayn_course.exercises.grading.grading import MEMORY_IS_LIMITED, Grade, grade, verdict
 
 RIGHT = source(1)
 WRONG = RIGHT.replace("sum(axis=-1", "sum(axis=0")
@@ -34,7 +29,7 @@ def graded(folder, text, **options):
     (folder / "anna").mkdir(exist_ok=True)
     data = text if isinstance(text, bytes) else text.encode()
     (folder / "anna" / "01_softmax.py").write_bytes(data)
-    (row,) = grade(submissions(folder), **options)
+    (row,) = grade(folder, **options)
     assert row.passed == (row.diagnosis == "right")
     assert sorted(p.name for p in folder.rglob("*")) == ["01_softmax.py", "anna"]
     assert (folder / "anna" / "01_softmax.py").read_bytes() == data
@@ -53,7 +48,7 @@ def test_a_folder_becomes_a_table(tmp_path, capsys):
     assert lines[2:] == ["1 of 2 answers passed, seed 7", str(tmp_path / "grades.csv")]
     with open(tmp_path / "grades.csv", encoding="utf-8-sig") as file:
         rows = list(csv.DictReader(file))
-    assert list(rows[0]) == COLUMNS
+    assert tuple(rows[0]) == Grade._fields
     assert {row["seed"] for row in rows} == {"7"}
     assert [row["passed"] for row in rows] == ["True", "False"]
     assert rows[0]["message"].endswith("stops with ValueError: =1+1")
@@ -61,7 +56,6 @@ def test_a_folder_becomes_a_table(tmp_path, capsys):
     assert rows[1]["file"] == str(Path("bert", "01_softmax.py"))
 
 
-PATCH = "import aiayn_course.exercises.checking.{} as c\n{}\n"
 WRITE = """
 import os
 for fd in range(1, 30):
@@ -89,13 +83,8 @@ ATTACKS = {  # name -> (code before a wrong answer, what its row says)
                             "wrong axis"),
     "replaces os.write": ("import os\nos.write = print", "wrong axis"),
     "replaces sys.exit and _exit": ("import os\nos._exit = print", "wrong axis"),
-    "replaces numpy.abs": ("import numpy\nnumpy.abs = lambda x: x - x", "check changed"),
     "replaces a builtin": ("import builtins\nbuiltins.all = lambda _: True", "wrong"),
     "replaces isinstance": ("import builtins\nbuiltins.isinstance = lambda *_: True", "exits"),
-    "replaces a method": (PATCH.format("layer_check", "c.LayerCheck.run = lambda self: None"),
-                          "check changed"),
-    "setattr on the report": (PATCH.format(
-        "report", "setattr(c.Report, '__bool__', lambda self: True)"), "check changed"),
     "closes everything": ("import os\nos.closerange(0, 30)", "exits"),
     "closes stdout": ("import sys\nsys.stdout.close()\nsys.stderr.close()", "wrong axis"),
     "sleeps for ever": ("import time\ntime.sleep(10**6)", "too slow"),
@@ -115,7 +104,6 @@ ATTACKS = {  # name -> (code before a wrong answer, what its row says)
     "an error whose text ends it": (
         "class E(Exception):\n    def __str__(self): raise SystemExit\nraise E", "wrong axis"),
     "a message without end": ("raise ValueError('x' * 10**7)", "wrong axis"),
-    "traces the check": ("import sys\nsys.setprofile(lambda *_: 1 / 0)", "wrong axis"),
 }
 
 
@@ -129,7 +117,7 @@ def test_no_attack_earns_a_point_or_ends_the_others(tmp_path, name):
     for student, text in {"anna": attack, "bert": RIGHT}.items():
         (tmp_path / student).mkdir()
         (tmp_path / student / "01_softmax.py").write_text(text)
-    rows = list(grade(submissions(tmp_path), timeout=20 if diagnosis == "too slow" else 60))
+    rows = list(grade(tmp_path, timeout=20 if diagnosis == "too slow" else 60))
     assert [(row.student, row.points, row.passed) for row in rows] == [
         ("anna", 0, False), ("bert", 1, True)]
     assert (rows[0].diagnosis, bool(rows[0].message)) == (diagnosis, True), rows[0]
@@ -150,51 +138,35 @@ def test_what_replaces_nothing_costs_no_point(tmp_path):
     for i, code in enumerate(HARMLESS):
         for where, text in {"above": f"{code}\n{RIGHT}", "below": f"{RIGHT}\n{code}"}.items():
             (tmp_path / f"{where}{i}_01_softmax.py").write_text(text)
-    rows = list(grade(submissions(tmp_path)))
+    rows = list(grade(tmp_path))
     assert len(rows) == 2 * len(HARMLESS)
     assert [row for row in rows if not row.passed] == []
 
 
 @pytest.mark.parametrize(("said", "points"), [
-    ("s\0right\0" "3\0", 3), ("s\0wrong\0" "2.5\0why", 2.5), ("s\0right\0" "99\0", None),
+    ("s\0right\0" "3\0", 3), ("s\0wrong\0" "2\0why", 2), ("s\0right\0" "99\0", None),
     ("s\0right\0" "2\0", None), ("s\0wrong\0" "3\0", None), ("s\0wrong\0" "-1\0", None),
-    ("s\0wrong\0nan\0", None), ("s\0wrong\0" "0.3\0", None), ("s\0right\0True\0", None),
+    ("s\0wrong\0nan\0", None), ("s\0wrong\0" "0.5\0", None), ("s\0right\0True\0", None),
     ("x\0right\0" "3\0", None), ("!s\0right\0" "3\0", None), ("s\0right", None), ("s", None),
     ("\0right\0" "3\0", None),
 ])
 def test_a_verdict_counts_with_its_secret_and_points_that_there_are(said, points):
-    given, diagnosis, _ = verdict(said, "", 0, "s", 3, 60)
+    given, diagnosis, _ = verdict("s", 3, 60, said, "", 0)
     assert given == (points or 0)
     assert (diagnosis == "check changed") == (points is None)
 
 
 def test_a_process_without_a_verdict_gets_one():
-    assert verdict("", "", None, "s", 1, 3)[:2] == (0, "too slow")
-    assert verdict("", "x\nMemoryError\n", 1, "s", 1, 3)[:2] == (0, "memory")
-    assert verdict("", "", 0, "s", 1, 3)[:2] == (0, "exits")
-
-
-@pytest.mark.parametrize(("edit", "points"), [
-    (("axis=-1", "axis=0"), 0), (("return weights * (", "return 2 * weights * ("), 0.5),
-    (("", ""), 1)])
-def test_a_right_forward_counts_one_half(edit, points):
-    names: dict = {}
-    exec(RIGHT.split("# ## Is it right?")[0].replace(*edit), names)
-    assert running.look_at(SUBJECTS["Softmax"], names, [], 0)[0] == points
-
-
-@pytest.mark.parametrize("name", SUBJECTS)
-def test_the_control_of_a_right_answer_is_refused_for_its_numbers(name):
-    right = answer(SUBJECTS[name].exercise.number, name)
-    report = checked(SUBJECTS[name], running.spoiled(right), 0)
-    assert "WRONG" in [row.verdict for row in report.table], report
+    assert verdict("s", 1, 3, "", "", None)[:2] == (0, "too slow")
+    assert verdict("s", 1, 3, "", "x\nMemoryError\n", 1) == (
+        0, "exits", "it ends the process, with code 1, before it was checked. MemoryError")
 
 
 @pytest.mark.slow
 def test_every_run_draws_numbers_of_its_own_and_a_seed_repeats_them(tmp_path):
     (tmp_path / "anna").mkdir()
     (tmp_path / "anna" / "01_softmax.py").write_text(WRONG)
-    rows = [next(grade(submissions(tmp_path), seed=seed)) for seed in (None, None, 5, 5)]
+    rows = [next(grade(tmp_path, seed=seed)) for seed in (None, None, 5, 5)]
     assert rows[0].seed != rows[1].seed
     assert [row.seed for row in rows[2:]] == [5, 5]
     assert rows[2].message == rows[3].message
@@ -218,7 +190,7 @@ def test_a_part_of_an_exercise_is_worth_a_part(tmp_path):
 @pytest.mark.parametrize(("text", "diagnosis"), [
     ("while True: pass\n" + RIGHT, "too slow"),
     (inside("while True: pass"), "too slow"),
-    pytest.param(inside("np.ones(10**9)"), "memory", marks=LINUX),
+    pytest.param(inside("np.ones(10**9)"), "error", marks=LINUX),
     pytest.param("x = [bytes(10**8) for i in range(99)]\n" + RIGHT, "right", marks=LINUX),
     ("import sys\nsys.exit(0)\n", "missing"),
     (RIGHT + "import sys\nsys.exit(0)\n", "right"),
@@ -226,8 +198,8 @@ def test_a_part_of_an_exercise_is_worth_a_part(tmp_path):
     (inside("import os, signal; os.kill(os.getpid(), signal.SIGKILL)"), "error"),
     (inside("scores[:] = 0"), "changed in place"),
     ("1 / 0\n", "missing"),
-    ("def f(:\n" + RIGHT, "syntax error"),
-    ("(" * 10**5, "syntax error"),
+    ("def f(:\n" + RIGHT, "missing"),
+    ("(" * 10**5, "missing"),
     (b"\xff\xfe\x00", "not readable"),
     ("# coding: cp1252\n# Größe\n".encode("cp1252") + RIGHT.encode(), "right"),
     ("# coding: nonsense\n" + RIGHT, "not readable"),
@@ -253,14 +225,14 @@ def test_what_is_printed_is_thrown_away_and_costs_nothing(tmp_path):
     printing = "self.t += 1\n        print('x' * 10**6); print('y' * 10**6, file=sys.stderr)"
     path = tmp_path / "anna_11_optimizer.py"
     path.write_text("import sys\n" + source(11).replace("self.t += 1", printing))
-    (row,) = grade(submissions(tmp_path))
+    (row,) = grade(tmp_path)
     assert (row.points, row.message) == (2, "")
 
 
 def test_a_statement_that_does_not_end_costs_no_point(monkeypatch):
     monkeypatch.setattr(calling, "SECONDS", 0.5)
     names: dict = {}
-    assert running.run(ast.parse("while True: pass\nx = 1"), "<answer>", names) == [
+    assert running.run("<answer>", "while True: pass\nx = 1", names) == [
         "line 1 does not end: it was stopped after 0.5 seconds. Look at the condition of its loop."]
     assert names["x"] == 1
 
@@ -293,7 +265,8 @@ def test_every_solution_passes_and_every_stub_does_not(tmp_path):
         (tmp_path / name).mkdir()
         for path in (FOLDER / folder).glob("*.py"):
             (tmp_path / name / path.name).write_bytes(path.read_bytes())
-    rows = list(grade(submissions(tmp_path)))
+    rows = list(grade(tmp_path))
     assert [row.exercise for row in rows] == [*EXERCISES] * 2
     found = [(row.student, row.diagnosis) for row in rows]
-    assert found == [("empty", "not written yet")] * 13 + [("right", "right")] * 13
+    n = len(EXERCISES)
+    assert found == [("empty", "not written yet")] * n + [("right", "right")] * n

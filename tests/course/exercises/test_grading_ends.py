@@ -19,8 +19,7 @@ def answers(tmp_path, monkeypatch):
     for name in ("anna", "bert"):
         (tmp_path / f"{name}_01_softmax.py").write_text("")
     (tmp_path / "old.csv").write_text(OLD)
-    monkeypatch.setattr(grading, "graded", lambda s, *_: grading.Grade(
-        s.student, "softmax", True, 1, 1, "right", "", 0.0, s.file, 7))
+    monkeypatch.setattr(grading, "graded", lambda *_: (1, "right", ""))
     return tmp_path
 
 

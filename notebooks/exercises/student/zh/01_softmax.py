@@ -7,23 +7,11 @@
 # | **要想明白的** | 不会上溢的前向传播，以及体现“一个分数升高，其他权重就降低”的反向传播 |
 # | **论文** | 第 3.2.1 节、公式 1 |
 # | **讲解** | 第 2 课 |
-# | **时间** | 30 分钟 |
+# | **时间** | 30 分钟（估计） |
 # | **层的规则** | 前面可以有任意多个轴。传给方法的东西，一样也不能修改。backward 要用的东西取自缓存，不取自 self。进来是 float32，出去也是 float32。 |
 
 # %%
-import importlib.util
-import subprocess
-import sys
-from pathlib import Path
-
-REPOSITORY = ""  # build.py writes the address here that pyproject.toml gives
-if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service: one pip install
-    here = Path("../../../../pyproject.toml").exists()
-    package = "../../../.." if here else REPOSITORY and f"git+{REPOSITORY}"
-    if "ipykernel" not in sys.modules or not package:
-        sys.exit("这个练习需要 aiayn_np 包，但它没有安装。"
-                 "怎样安装，见课程的 README.md。安装以后重新开始。")
-    subprocess.run([sys.executable, "-m", "pip", "install", "-q", package], check=True)
+import aiayn_np  # 如果出错：课程的 README.md 说明怎样安装
 
 
 import os
@@ -51,6 +39,8 @@ from aiayn_np import Cache, Module
 # 有两件事不许发生：分数很大时，`exp` 不能上溢；一行全是 $-\infty$ 时（查询哪里都不许看），权重必须是 0，不能是 nan。
 #
 # **先推导。** 一行中的每个权重都依赖这一行的所有分数，所以这里要用雅可比矩阵 $\partial w_j/\partial s_k$。分别对 $j = k$ 和 $j \ne k$ 写出它，再求和：$\mathrm{grad\_s}_k = \sum_j \mathrm{grad\_w}_j\, \partial w_j/\partial s_k$。
+#
+# **先试一个数。** `Softmax()(np.array([0, math.log(3)]))` 应得到 `[0.25, 0.75]`：$e^0 = 1$，$e^{\ln 3} = 3$。
 
 
 # %%
@@ -67,7 +57,7 @@ class Softmax(Module):
 # %% [markdown]
 # ## 写对了吗？
 #
-# 想运行多少次都可以。报告把你的数和正确的数并排列出，指出从哪里开始不同，并提一个问题，引导你找到错误。需要帮助时，`check(Softmax, hint=1)` 说出可能的原因，`hint=2` 给出写法，`hint=3` 给出推导。
+# 想运行多少次都可以。报告把你的数和正确的数并排列出，指出从哪里开始不同，并提一个问题，引导你找到错误。需要帮助时，`check(Softmax, hint=1)` 说出可能的原因，`hint=2` 把你的那一行和正确的写法并排列出，`hint=3` 给出推导。
 
 # %%
 report = check(Softmax)

@@ -7,23 +7,11 @@
 # | **要想明白的** | 在同一位置的特征上做的前向传播、gamma 和 beta 的梯度，以及一个特征影响输出的三条路径 |
 # | **论文** | 第 3.1 节、第 5.4 节 |
 # | **讲解** | 第 7.4 节 |
-# | **时间** | 45 分钟 |
+# | **时间** | 45 分钟（估计） |
 # | **层的规则** | 前面可以有任意多个轴。传给方法的东西，一样也不能修改。backward 要用的东西取自缓存，不取自 self。进来是 float32，出去也是 float32。 |
 
 # %%
-import importlib.util
-import subprocess
-import sys
-from pathlib import Path
-
-REPOSITORY = ""  # build.py writes the address here that pyproject.toml gives
-if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service: one pip install
-    here = Path("../../../../pyproject.toml").exists()
-    package = "../../../.." if here else REPOSITORY and f"git+{REPOSITORY}"
-    if "ipykernel" not in sys.modules or not package:
-        sys.exit("这个练习需要 aiayn_np 包，但它没有安装。"
-                 "怎样安装，见课程的 README.md。安装以后重新开始。")
-    subprocess.run([sys.executable, "-m", "pip", "install", "-q", package], check=True)
+import aiayn_np  # 如果出错：课程的 README.md 说明怎样安装
 
 
 import os
@@ -48,6 +36,8 @@ from aiayn_np import Cache, Module, Parameter
 # - `backward(grad_y, cache)` 把梯度**累加**到 `self.gamma.grad` 和 `self.beta.grad`，并返回 `grad_x`。所有位置共用 `gamma` 和 `beta`，所以它们的梯度要对最后一个轴以外的所有轴求和。
 #
 # **先推导。** 设 $g = \mathrm{grad\_y}\,\gamma$，它是对 $n$ 的梯度。特征 $x_k$ 通过三条路径影响 $n_j$：直接影响（如果 $j = k$），通过均值，通过 $s$。把 $\partial n_j/\partial x_k$ 写成三项，再对 $j$ 求和；用对特征的均值来表示，结果只有短短一行。
+#
+# **先试一个数。** `LayerNorm(2)(np.array([1.0, 3.0])).round(4)` 应得到 `[-1, 1]`：均值是 2，方差是 1。
 
 
 # %%
@@ -68,6 +58,8 @@ class LayerNorm(Module):
 
 # %% [markdown]
 # ## 写对了吗？
+#
+# 想运行多少次都可以。报告把你的数和正确的数并排列出，指出从哪里开始不同，并提一个问题，引导你找到错误。需要帮助时，`check(LayerNorm, hint=1)` 说出可能的原因，`hint=2` 把你的那一行和正确的写法并排列出，`hint=3` 给出推导。
 
 # %%
 report = check(LayerNorm)

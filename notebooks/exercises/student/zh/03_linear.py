@@ -7,23 +7,11 @@
 # | **要想明白的** | 前面可以有任意多个轴的前向传播，以及 x、W 和 b 的梯度 |
 # | **论文** | 第 3.2.2 节、第 3.3 节 |
 # | **讲解** | 第 4.1 节 |
-# | **时间** | 20 分钟 |
+# | **时间** | 20 分钟（估计） |
 # | **层的规则** | 前面可以有任意多个轴。传给方法的东西，一样也不能修改。backward 要用的东西取自缓存，不取自 self。进来是 float32，出去也是 float32。 |
 
 # %%
-import importlib.util
-import subprocess
-import sys
-from pathlib import Path
-
-REPOSITORY = ""  # build.py writes the address here that pyproject.toml gives
-if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service: one pip install
-    here = Path("../../../../pyproject.toml").exists()
-    package = "../../../.." if here else REPOSITORY and f"git+{REPOSITORY}"
-    if "ipykernel" not in sys.modules or not package:
-        sys.exit("这个练习需要 aiayn_np 包，但它没有安装。"
-                 "怎样安装，见课程的 README.md。安装以后重新开始。")
-    subprocess.run([sys.executable, "-m", "pip", "install", "-q", package], check=True)
+import aiayn_np  # 如果出错：课程的 README.md 说明怎样安装
 
 
 import os
@@ -49,6 +37,8 @@ from aiayn_np import Cache, Module, Parameter
 # - `backward(grad_y, cache)` 把梯度累加到 `self.W.grad` 和 `self.b.grad`，并返回 `grad_x`。
 #
 # **先推导**，按下标来写：在每个位置上，$y_n = \sum_m x_m W_{mn} + b_n$。$L$ 通过哪些输出依赖 $x_m$？依赖 $W_{mn}$ 呢？依赖 $b_n$ 呢？后两者，批量中每个序列的每个位置都要用到。
+#
+# **先试一个数。** `layer = Linear(2, 2, rng=np.random.default_rng(0)); layer.W.value[...] = [[1, 2], [3, 4]]; layer(np.ones(2))` 应得到 `[4, 6]`，接着 `layer.backward(np.array([1.0, 0.0]), layer.forward(np.ones(2))[1])` 应得到 `[1, 3]`。
 
 
 # %%
@@ -70,6 +60,8 @@ class Linear(Module):
 
 # %% [markdown]
 # ## 写对了吗？
+#
+# 想运行多少次都可以。报告把你的数和正确的数并排列出，指出从哪里开始不同，并提一个问题，引导你找到错误。需要帮助时，`check(Linear, hint=1)` 说出可能的原因，`hint=2` 把你的那一行和正确的写法并排列出，`hint=3` 给出推导。
 
 # %%
 report = check(Linear)

@@ -7,23 +7,11 @@
 # | **要想明白的** | 按次序写出图中的五个方框，再按相反的次序写它们的反向传播 |
 # | **论文** | 第 3.2.1 节、公式 1、图 2 左 |
 # | **讲解** | 第 4 课 |
-# | **时间** | 60 分钟 |
+# | **时间** | 60 分钟（估计） |
 # | **层的规则** | 前面可以有任意多个轴。传给方法的东西，一样也不能修改。backward 要用的东西取自缓存，不取自 self。进来是 float32，出去也是 float32。 |
 
 # %%
-import importlib.util
-import subprocess
-import sys
-from pathlib import Path
-
-REPOSITORY = ""  # build.py writes the address here that pyproject.toml gives
-if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service: one pip install
-    here = Path("../../../../pyproject.toml").exists()
-    package = "../../../.." if here else REPOSITORY and f"git+{REPOSITORY}"
-    if "ipykernel" not in sys.modules or not package:
-        sys.exit("这个练习需要 aiayn_np 包，但它没有安装。"
-                 "怎样安装，见课程的 README.md。安装以后重新开始。")
-    subprocess.run([sys.executable, "-m", "pip", "install", "-q", package], check=True)
+import aiayn_np  # 如果出错：课程的 README.md 说明怎样安装
 
 
 import os
@@ -50,6 +38,8 @@ from aiayn_np import Cache, Mask, Module, Softmax
 # **先在纸上写。** 设 `Q` 是 (2, 3)，`K` 是 (4, 3)，`V` 是 (4, 5)。写出分数、权重和输出的形状，再写出这三者的梯度的形状，以及 `Q`、`K` 和 `V` 的梯度的形状。
 #
 # **先推导。** 从前向传播的最后一行走到第一行。对每个乘积 $y = A\,B$（第 4.1 节）：$\mathrm{grad\_A} = \mathrm{grad\_y}\,B^T$，$\mathrm{grad\_B} = A^T\,\mathrm{grad\_y}$。`X.mT` 只交换最后两个轴。
+#
+# **先试一个数。** `ScaledDotProductAttention()(np.zeros((1, 2)), np.ones((3, 2)), np.array([[1.0], [2.0], [6.0]]))` 应得到 `[[3]]`：所有分数相等，输出是各个值的平均。
 
 
 # %%
@@ -69,6 +59,8 @@ class ScaledDotProductAttention(Module):
 
 # %% [markdown]
 # ## 写对了吗？
+#
+# 想运行多少次都可以。报告把你的数和正确的数并排列出，指出从哪里开始不同，并提一个问题，引导你找到错误。需要帮助时，`check(ScaledDotProductAttention, hint=1)` 说出可能的原因，`hint=2` 把你的那一行和正确的写法并排列出，`hint=3` 给出推导。
 
 # %%
 report = check(ScaledDotProductAttention)

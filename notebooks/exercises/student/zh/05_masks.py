@@ -7,23 +7,11 @@
 # | **要想明白的** | 两个形状正确的布尔掩蔽，以及在查询不能看的地方填 -inf 的方框 |
 # | **论文** | 第 3.2.3 节、图 2 左 |
 # | **讲解** | 第 5 课 |
-# | **时间** | 30 分钟 |
+# | **时间** | 30 分钟（估计） |
 # | **层的规则** | 前面可以有任意多个轴。传给方法的东西，一样也不能修改。backward 要用的东西取自缓存，不取自 self。进来是 float32，出去也是 float32。 |
 
 # %%
-import importlib.util
-import subprocess
-import sys
-from pathlib import Path
-
-REPOSITORY = ""  # build.py writes the address here that pyproject.toml gives
-if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service: one pip install
-    here = Path("../../../../pyproject.toml").exists()
-    package = "../../../.." if here else REPOSITORY and f"git+{REPOSITORY}"
-    if "ipykernel" not in sys.modules or not package:
-        sys.exit("这个练习需要 aiayn_np 包，但它没有安装。"
-                 "怎样安装，见课程的 README.md。安装以后重新开始。")
-    subprocess.run([sys.executable, "-m", "pip", "install", "-q", package], check=True)
+import aiayn_np  # 如果出错：课程的 README.md 说明怎样安装
 
 
 import os
@@ -45,7 +33,9 @@ from aiayn_np import Cache, Module
 #
 # - `causal(T)`，形状是 (T, T)：位置 $i$ 只能看 $j \le i$（论文第 3.2.3 节）。
 # - `not_padding(ids, pad=0)`，由 (B, T) 的 ids 得到形状 (B, 1, 1, T)：哪些键是有效词元。分数的轴是 (B, h, T_q, T_k)；不论哪个头、哪个查询，填充都一样。填充可以出现在任何位置。
-# - `Mask`，图 2 中的方框：`forward(scores, allowed=None)` 在允许的地方给出分数，在其他地方给出 $-\infty$；如果是 `None`，就给出所有的分数。它的 `backward` 很短：想一想，在分数已经换掉的地方，输出依赖什么。`allowed` 是 (T_q, T_k)，或者轴数与分数相同，每个轴为 1 或与分数相等。
+# - `Mask`，图 2 中的方框：`forward(scores, *, allowed=None)` 在允许的地方给出分数，在其他地方给出 $-\infty$；如果是 `None`，就给出所有的分数。它的 `backward` 很短：想一想，在分数已经换掉的地方，输出依赖什么。`allowed` 是 (T_q, T_k)，或者轴数与分数相同，每个轴为 1 或与分数相等。
+#
+# **先试一个数。** `causal(2)` 应得到 `[[True, False], [True, True]]`，`Mask()(np.array([[1.0, 2.0]]), allowed=np.array([[True, False]]))` 应得到 `[[1, -np.inf]]`。
 
 
 # %%
@@ -71,6 +61,8 @@ class Mask(Module):
 
 # %% [markdown]
 # ## 写对了吗？
+#
+# 想运行多少次都可以。报告把你的数和正确的数并排列出，指出从哪里开始不同，并提一个问题，引导你找到错误。需要帮助时，`check(causal, hint=1)` 说出可能的原因，`hint=2` 把你的那一行和正确的写法并排列出，`hint=3` 给出推导。
 
 # %%
 reports = [check(causal), check(not_padding), check(Mask)]

@@ -7,23 +7,11 @@
 # | **要想明白的** | 把一个乘积拆成 h 个头，以及它的逆；前向和反向都要 |
 # | **论文** | 第 3.2.2 节、图 2 右 |
 # | **讲解** | 第 6.2 节、第 6.3 节、第 6.8 节 |
-# | **时间** | 60 分钟 |
+# | **时间** | 60 分钟（估计） |
 # | **层的规则** | 前面可以有任意多个轴。传给方法的东西，一样也不能修改。backward 要用的东西取自缓存，不取自 self。进来是 float32，出去也是 float32。 |
 
 # %%
-import importlib.util
-import subprocess
-import sys
-from pathlib import Path
-
-REPOSITORY = ""  # build.py writes the address here that pyproject.toml gives
-if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service: one pip install
-    here = Path("../../../../pyproject.toml").exists()
-    package = "../../../.." if here else REPOSITORY and f"git+{REPOSITORY}"
-    if "ipykernel" not in sys.modules or not package:
-        sys.exit("这个练习需要 aiayn_np 包，但它没有安装。"
-                 "怎样安装，见课程的 README.md。安装以后重新开始。")
-    subprocess.run([sys.executable, "-m", "pip", "install", "-q", package], check=True)
+import aiayn_np  # 如果出错：课程的 README.md 说明怎样安装
 
 
 import os
@@ -46,7 +34,9 @@ from aiayn_np import Cache, Linear, Module, ScaledDotProductAttention
 #
 # `Linear` 和 `ScaledDotProductAttention` 已经给出，反向传播也有了。每个 `forward` 都返回 `(result, cache)`；五个缓存都要保存，即 `linear_Q`、`linear_K`、`linear_V`、`attention` 和 `linear_O` 的缓存。`backward(grad_y, cache)` 返回 `grad_x_Q, grad_x_K, grad_x_V`。把 `allowed` 和 `rng` 传给注意力。
 #
-# **动手写之前：** 试试 `np.arange(12).reshape(3, 4)`，也就是三个位置、两个头，`d = 2`。找出一个表达式，使头 1 得到 [[0, 1], [4, 5], [8, 9]] 这些数值。再在纸上回答：`split_heads` 的反向传播是哪个函数？这两个函数只是帮手，不用也可以。
+# **先在纸上做。** `split_heads` 的反向传播是哪个函数？这两个函数只是帮手，不用也可以。
+#
+# **先试一个数。** `split_heads(np.arange(12).reshape(3, 4), 2)[0]` 应得到 `[[0, 1], [4, 5], [8, 9]]`：三个位置、两个头，`d = 2`，这些是头 1 的数值。
 
 
 # %%
@@ -81,6 +71,8 @@ class MultiHeadAttention(Module):
 
 # %% [markdown]
 # ## 写对了吗？
+#
+# 想运行多少次都可以。报告把你的数和正确的数并排列出，指出从哪里开始不同，并提一个问题，引导你找到错误。需要帮助时，`check(MultiHeadAttention, hint=1)` 说出可能的原因，`hint=2` 把你的那一行和正确的写法并排列出，`hint=3` 给出推导。
 
 # %%
 report = check(MultiHeadAttention)

@@ -7,23 +7,11 @@
 # | **要想明白的** | max(0, x) 和它的导数；三层连在一起，前向和反向 |
 # | **论文** | 第 3.3 节、公式 2 |
 # | **讲解** | 第 7.5 节 |
-# | **时间** | 20 分钟 |
+# | **时间** | 20 分钟（估计） |
 # | **层的规则** | 前面可以有任意多个轴。传给方法的东西，一样也不能修改。backward 要用的东西取自缓存，不取自 self。进来是 float32，出去也是 float32。 |
 
 # %%
-import importlib.util
-import subprocess
-import sys
-from pathlib import Path
-
-REPOSITORY = ""  # build.py writes the address here that pyproject.toml gives
-if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service: one pip install
-    here = Path("../../../../pyproject.toml").exists()
-    package = "../../../.." if here else REPOSITORY and f"git+{REPOSITORY}"
-    if "ipykernel" not in sys.modules or not package:
-        sys.exit("这个练习需要 aiayn_np 包，但它没有安装。"
-                 "怎样安装，见课程的 README.md。安装以后重新开始。")
-    subprocess.run([sys.executable, "-m", "pip", "install", "-q", package], check=True)
+import aiayn_np  # 如果出错：课程的 README.md 说明怎样安装
 
 
 import os
@@ -43,6 +31,8 @@ from aiayn_np import Cache, Linear, Module
 #
 # - `ReLU` 及其导数：$x > 0$ 处为 1，其他地方为 0，$x = 0$ 处也是 0。
 # - `PositionwiseFeedForward`，依次经过三个层。`Linear` 已经给出，反向传播也有了；`ReLU` 用你写的。每个位置都单独计算，所以没有别的事要做：把前向传播从最后一行往上读，就是反向传播。
+#
+# **先试一个数。** `ReLU()(np.array([-1.0, 2.0]))` 应得到 `[0, 2]`，`ReLU().backward(np.array([5.0, 5.0]), ReLU().forward(np.array([0.0, 2.0]))[1])` 应得到 `[0, 5]`。
 
 
 # %%
@@ -73,6 +63,8 @@ class PositionwiseFeedForward(Module):
 
 # %% [markdown]
 # ## 写对了吗？
+#
+# 想运行多少次都可以。报告把你的数和正确的数并排列出，指出从哪里开始不同，并提一个问题，引导你找到错误。需要帮助时，`check(ReLU, hint=1)` 说出可能的原因，`hint=2` 把你的那一行和正确的写法并排列出，`hint=3` 给出推导。
 
 # %%
 reports = [check(ReLU), check(PositionwiseFeedForward)]

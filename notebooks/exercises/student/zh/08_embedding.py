@@ -7,23 +7,11 @@
 # | **要想明白的** | 查表，编号重复时梯度要累加，以及与它共享矩阵的投影 |
 # | **论文** | 第 3.4 节 |
 # | **讲解** | 第 8.5 节、第 9.6 节 |
-# | **时间** | 30 分钟 |
+# | **时间** | 30 分钟（估计） |
 # | **层的规则** | 前面可以有任意多个轴。传给方法的东西，一样也不能修改。backward 要用的东西取自缓存，不取自 self。进来是 float32，出去也是 float32。 |
 
 # %%
-import importlib.util
-import subprocess
-import sys
-from pathlib import Path
-
-REPOSITORY = ""  # build.py writes the address here that pyproject.toml gives
-if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service: one pip install
-    here = Path("../../../../pyproject.toml").exists()
-    package = "../../../.." if here else REPOSITORY and f"git+{REPOSITORY}"
-    if "ipykernel" not in sys.modules or not package:
-        sys.exit("这个练习需要 aiayn_np 包，但它没有安装。"
-                 "怎样安装，见课程的 README.md。安装以后重新开始。")
-    subprocess.run([sys.executable, "-m", "pip", "install", "-q", package], check=True)
+import aiayn_np  # 如果出错：课程的 README.md 说明怎样安装
 
 
 import os
@@ -49,6 +37,8 @@ from aiayn_np import Cache, Module, Parameter
 # - `OutputProjection(E)` 得到的就是嵌入的那个 Parameter。它的 `backward` 把梯度累加到同一个 `E.grad`，并返回 `grad_x`。
 #
 # **先推导。** 凡是 `ids == v` 的地方，都用到了 $E$ 的第 $v$ 行。它在这些地方的作用，加起来是什么？
+#
+# **先试一个数。** `layer = Embedding(3, 4, rng=np.random.default_rng(0)); layer.E.value[...] = 1; layer(np.array([2]))` 应得到 `[[2, 2, 2, 2]]`：d_model = 4 的平方根是 2。
 
 
 # %%
@@ -81,6 +71,8 @@ class OutputProjection(Module):
 
 # %% [markdown]
 # ## 写对了吗？
+#
+# 想运行多少次都可以。报告把你的数和正确的数并排列出，指出从哪里开始不同，并提一个问题，引导你找到错误。需要帮助时，`check(Embedding, hint=1)` 说出可能的原因，`hint=2` 把你的那一行和正确的写法并排列出，`hint=3` 给出推导。
 
 # %%
 reports = [check(Embedding), check(OutputProjection)]

@@ -7,22 +7,10 @@
 # | **要想明白的** | 两个滑动平均和它们的偏差修正、原地更新的一步，以及公式 3 的学习率 |
 # | **论文** | 第 5.3 节、公式 3 |
 # | **讲解** | 第 10.3 节、第 10.4 节 |
-# | **时间** | 30 分钟 |
+# | **时间** | 30 分钟（估计） |
 
 # %%
-import importlib.util
-import subprocess
-import sys
-from pathlib import Path
-
-REPOSITORY = ""  # build.py writes the address here that pyproject.toml gives
-if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service: one pip install
-    here = Path("../../../../pyproject.toml").exists()
-    package = "../../../.." if here else REPOSITORY and f"git+{REPOSITORY}"
-    if "ipykernel" not in sys.modules or not package:
-        sys.exit("这个练习需要 aiayn_np 包，但它没有安装。"
-                 "怎样安装，见课程的 README.md。安装以后重新开始。")
-    subprocess.run([sys.executable, "-m", "pip", "install", "-q", package], check=True)
+import aiayn_np  # 如果出错：课程的 README.md 说明怎样安装
 
 
 import os
@@ -33,6 +21,7 @@ os.environ.setdefault("AIAYN_LANG", "zh")  # 检验报告用中文
 import numpy as np
 
 from aiayn_course.exercises import check, train_with
+from aiayn_np import Parameter  # noqa: F401, 供你试验用
 
 # %% [markdown]
 # ## 要写什么
@@ -50,6 +39,8 @@ from aiayn_course.exercises import check, train_with
 #
 # - `Adam(parameters).step(rate)` 读出每个 `p.grad`，原地写入数组 `p.value`：`p.value = ...` 得到的是另一个数组，而层里保存的还是原来那个。它不把梯度清零。这一次，`__init__` 也由你来写。
 # - `warmup_rate(step, d_model, warmup_steps)` 返回一个数；第一步的编号是 1。
+#
+# **先试一个数。** `p = Parameter(np.zeros(2)); p.grad[...] = [5, -0.1]; Adam([p]).step(0.01); p.value` 应得到 `[-0.01, 0.01]`：第一步把每个元素都移动一个学习率，方向与梯度的符号相反。`warmup_rate(1, 4, 100)` 应得到 `0.0005`。
 
 
 # %%
@@ -71,6 +62,8 @@ def warmup_rate(step, d_model, warmup_steps):
 
 # %% [markdown]
 # ## 写对了吗？
+#
+# 想运行多少次都可以。报告把你的数和正确的数并排列出，指出从哪里开始不同，并提一个问题，引导你找到错误。需要帮助时，`check(Adam, hint=1)` 说出可能的原因，`hint=2` 把你的那一行和正确的写法并排列出，`hint=3` 给出推导。
 
 # %%
 reports = [check(Adam), check(warmup_rate)]

@@ -7,23 +7,11 @@
 # | **要想明白的** | 自注意力、Add & Norm、前馈、Add & Norm；以及不遗漏 x 的任何一次使用的反向传播 |
 # | **论文** | 第 3.1 节、图 1 左 |
 # | **讲解** | 第 7.6 节 |
-# | **时间** | 30 分钟 |
+# | **时间** | 30 分钟（估计） |
 # | **层的规则** | 前面可以有任意多个轴。传给方法的东西，一样也不能修改。backward 要用的东西取自缓存，不取自 self。进来是 float32，出去也是 float32。 |
 
 # %%
-import importlib.util
-import subprocess
-import sys
-from pathlib import Path
-
-REPOSITORY = ""  # build.py writes the address here that pyproject.toml gives
-if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service: one pip install
-    here = Path("../../../../pyproject.toml").exists()
-    package = "../../../.." if here else REPOSITORY and f"git+{REPOSITORY}"
-    if "ipykernel" not in sys.modules or not package:
-        sys.exit("这个练习需要 aiayn_np 包，但它没有安装。"
-                 "怎样安装，见课程的 README.md。安装以后重新开始。")
-    subprocess.run([sys.executable, "-m", "pip", "install", "-q", package], check=True)
+import aiayn_np  # 如果出错：课程的 README.md 说明怎样安装
 
 
 import os
@@ -44,9 +32,11 @@ from aiayn_np import AddNorm, Cache, Module, MultiHeadAttention, PositionwiseFee
 # $$x' = \mathrm{LayerNorm}(x + \mathrm{MultiHead}(x, x, x)), \qquad
 # y = \mathrm{LayerNorm}(x' + \mathrm{FFN}(x'))$$
 #
-# 四个部件都已经给出，反向传播也有了。`AddNorm.forward(x, sublayer_output)` 把求和与规范化合在一起，它的 `backward` 返回**两个**梯度，`grad_x` 和 `grad_sublayer_output`。`MultiHeadAttention.backward` 返回**三个**。把 `allowed` 传给注意力；`rng` 用于暂退法（dropout），要传给注意力和两个 AddNorm。
+# 四个部件都已经给出，反向传播也有了。`AddNorm.forward(x, sublayer_output)` 把求和与规范化合在一起，它的 `backward` 返回**两个**梯度，`grad_x` 和 `grad_sublayer_output`。`MultiHeadAttention.backward` 返回**三个**。把 `allowed` 传给注意力；`rng` 用于暂退法（dropout），要传给注意力和两个 AddNorm。两者都只能按名字传，和模板里一样。
 #
 # **先推导。** 如果一个数组在几处用到，它的梯度就是各处的梯度之和。$x$ 用到几次？$x'$ 呢？
+#
+# **先试一个数。** `EncoderLayer(4, 8, 2, rng=np.random.default_rng(0))(np.arange(12.0).reshape(1, 3, 4)).sum(axis=-1).round(6)` 应得到 `[[0, 0, 0]]`：最后一步是规范化，其 gamma 是 1，beta 是 0。
 
 
 # %%
@@ -71,6 +61,8 @@ class EncoderLayer(Module):
 
 # %% [markdown]
 # ## 写对了吗？
+#
+# 想运行多少次都可以。报告把你的数和正确的数并排列出，指出从哪里开始不同，并提一个问题，引导你找到错误。需要帮助时，`check(EncoderLayer, hint=1)` 说出可能的原因，`hint=2` 把你的那一行和正确的写法并排列出，`hint=3` 给出推导。
 
 # %%
 report = check(EncoderLayer)
