@@ -21,10 +21,11 @@ from ..lab.zoo.bug import planted
 from .checking.calling import call
 from .checking.checker import subject_of
 from .checking.stop import Stop
-from .language import say, speaking, spoken, tidy
+from .language import listed, say, speaking, spoken, tidy
 
 SIZES = dict(N=2, d_model=32, d_ff=48, h=4, P_drop=0.0, max_len=16)
-SYMBOLS, MAX_LENGTH, BATCH_SIZE, WARMUP_STEPS, RATE_SCALE = 6, 5, 32, 50, 0.3
+MAX_LENGTH, BATCH_SIZE, WARMUP_STEPS, RATE_SCALE = 5, 32, 50, 0.3
+TASK = CopyTask(symbols=6, max_length=MAX_LENGTH)
 EQUAL = 1e-8  # relative to the largest entry, or to 0.001
 TESTED = 200  # sequences that are decoded at the end
 
@@ -35,7 +36,7 @@ class TrainingReport:
 
     losses : (steps, 2): yours, ours
     first : the first step and tensor that differ, if any
-    exact : shares of test sequences decoded exactly at the end: yours, ours
+    trained, exact : all steps are equal; shares of test sequences decoded exactly: yours, ours
     language : the language of the report
     """
 
@@ -44,6 +45,7 @@ class TrainingReport:
     first: str = ""
     losses: list[tuple[float, float]] = field(default_factory=list)
     exact: tuple[float, float] | None = None
+    trained: bool = False
     language: str = field(default_factory=spoken)
 
     def __bool__(self):
@@ -156,37 +158,76 @@ def train_with(*students: type | Callable, steps: int = 100, seed: int = 0,
     Returns
     -------
     TrainingReport, true if both stay equal. Otherwise training stops, and the report names the
-    first step and tensor that differ, or the error in the student's code.
+    first step and tensor that differ, or the error, and which parts make the difference.
 
     Raises
     ------
-    ValueError without a class or function, or for an unknown language
+    ValueError without a part of a model, or for an unknown language
     """
     with speaking(language):
-        if not students:
-            raise ValueError(say("students must hold at least one class or function"))
-        rng, task = np.random.default_rng(seed), CopyTask(symbols=SYMBOLS, max_length=MAX_LENGTH)
-        model = Transformer(task.vocab_size, rng=rng, **SIZES)
+        must_be_parts(students)
         report = TrainingReport([subject_of(s).name for s in students])
+        model, rng = beginning(seed)
         try:
-            sides = Side(copy.deepcopy(model), students), Side(model, ())
-            for step in range(1, steps + 1):
-                batch = task.batch(BATCH_SIZE, rng)
-                yours = call(say("step {step}", step=step), sides[0].step, batch, step)
-                ours = sides[1].step(batch, step)
-                report.losses.append((float(yours["loss"]), float(ours["loss"])))
-                must_be_equal(step, yours, ours)
-                sides[1].model.load_state_dict(sides[0].model.state_dict())
-            yours, ours = report.exact = call(say("decoding"), sides[0].exact,
-                                               task), sides[1].exact(task)
-            if yours != ours:
-                raise Stop("differs", say(
-                    "Training is equal in all of {steps} steps, but decoding is not: yours {yours}"
-                    " exactly, ours {ours}.", steps=steps, yours=f"{yours:.1%}",
-                    ours=f"{ours:.1%}"))
+            compare(students, model, rng, steps, report)
         except Stop as stop:
-            report.equal, report.first = False, tidy(stop.message)
+            report.equal = False
+            report.first = tidy(f"{stop.message} {blamed(students, model, seed, report)}")
         return report
+
+
+def must_be_parts(students):
+    """Raise a ValueError unless there are students' parts, and all are parts of a model."""
+    if not students:
+        raise ValueError(say("students must hold at least one class or function"))
+    for subject in map(subject_of, students):
+        if subject.reference.__module__.split(".")[0] != "aiayn_np":
+            raise ValueError(say("{name} is no part of a model", name=subject.name))
+
+
+def beginning(seed):
+    """Return a new model of ours, and the generator of its batches."""
+    rng = np.random.default_rng(seed)
+    return Transformer(TASK.vocab_size, rng=rng, **SIZES), rng
+
+
+def compare(students, model, rng, steps, report, decodes=True):
+    """Train `model` and a copy with the students' parts; raise a Stop where they part."""
+    sides = Side(copy.deepcopy(model), students), Side(model, ())
+    for step in range(1, steps + 1):
+        batch = TASK.batch(BATCH_SIZE, rng)
+        yours = call(say("step {step}", step=step), sides[0].step, batch, step)
+        ours = sides[1].step(batch, step)
+        report.losses.append((float(yours["loss"]), float(ours["loss"])))
+        must_be_equal(step, yours, ours)
+        sides[1].model.load_state_dict(sides[0].model.state_dict())
+    if decodes:
+        report.trained = True
+        shares = call(say("decoding"), sides[0].exact, TASK), sides[1].exact(TASK)
+        report.exact, (yours, ours) = shares, (f"{share:.1%}" for share in shares)
+        if shares[0] != shares[1]:
+            raise Stop("differs", say(
+                "Training is equal in all of {steps} steps, but decoding is not: yours {yours}"
+                " exactly, ours {ours}.", steps=steps, yours=yours, ours=ours))
+
+
+def blamed(students, model, seed, report):
+    """Return a sentence on the parts that make the difference, each tried alone beside ours."""
+    if len(students) == 1:
+        return ""
+    names, steps, alone = [], len(report.losses) + 1, TrainingReport([])
+    for student in students:
+        try:
+            if report.trained:
+                compare([student], copy.deepcopy(model), None, 0, alone)
+            else:
+                first, rng = beginning(seed)
+                compare([student], first, rng, steps, alone, decodes=False)
+        except Stop:
+            names.append(subject_of(student).name)
+    if not names:
+        return say("No part alone makes the difference: it takes several of them.")
+    return say("With ours in all other places it is so with your {names}.", names=listed(names))
 
 
 def must_be_equal(step, yours, ours):
@@ -196,5 +237,6 @@ def must_be_equal(step, yours, ours):
         error = np.inf if got.shape != want.shape else float(np.abs(got - want).max()) / size
         if not error <= EQUAL:
             raise Stop("differs", say(
-                "They part at step {step}: {name} differs by {error} of its largest entry.",
+                "They part at step {step}: {name} differs by {error} of its size." if not want.ndim
+                else "They part at step {step}: {name} differs by {error} of its largest entry.",
                 step=step, name=say(name), error=f"{error:.1e}"))

@@ -1,6 +1,5 @@
 """The assertions for users: they hold for what is right, and each fails on planted errors."""
 
-import math
 import re
 from types import SimpleNamespace
 
@@ -280,15 +279,18 @@ class WrongScale(ScaledDotProductAttention):
 
 
 @pytest.mark.parametrize(("attention", "words"), [
-    (WrongScale(2), "with no mask is not that of a loop over the heads: it is that without 1/sqrt"),
-    (WrongScale(2, lambda a: a is not None), r"with \(T_q, T_k\) .* without 1/sqrt\(d_k\)"),
+    (WrongScale(2), "with no mask is not that of a loop over the heads: largest change"),
+    (WrongScale(2, lambda a: a is not None), r"with \(T_q, T_k\)"),
     (WrongScale(2, lambda a: a is not None and a.ndim == 4), r"with \(B, 1, 1, T_k\)"),
-    (WrongScale(math.sqrt(0.5)), r"it is that with 1/sqrt\(d_model\)"),
     (WrongScale(1.001), "over the heads: largest change"),
-], ids=["everywhere", "with a mask", "with a mask of keys", "d_model", "by a thousandth"])
-def test_a_wrong_scale_is_found_and_named(attention, words):
+], ids=["everywhere", "with a mask", "with a mask of keys", "by a thousandth"])
+def test_a_wrong_scale_is_found_and_not_named(attention, words):
+    """To say which scale it is, is the work of whoever looks for a bug."""
     mha = MultiHeadAttention(8, 2, attention=attention, rng=np.random.default_rng(0))
     fails(assert_heads_equal_loop, mha, words)
+    with pytest.raises(AssertionError) as error:
+        assert_heads_equal_loop(mha)
+    assert "sqrt" not in str(error.value)
 
 
 def test_heads_that_are_reshaped_without_their_axis_moving_are_found(monkeypatch):

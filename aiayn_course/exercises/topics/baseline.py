@@ -87,8 +87,6 @@ MARGIN.right(
      "heads mixed", "There is one mean over all heads. Each head has its own: axis=(0, 2)."),
     (DIFFERENCE, "score * inside", "baseline missing", "This is the score alone. Subtract the"
      " baseline, the same mean for shuffled places."),
-    ("baseline", "1 / weights.shape[-1]", "baseline missing", "1 / T_k is subtracted. The baseline"
-     " is the mean weight on the shuffled places."),
     (("score", "baseline"), [f"(weights.argmax(axis=-1) == {name}[:, None]) * 1.0" for name in (
         "places", "shuffled")], "hits instead of weights", "It is counted how often the largest"
      " weight is on the place. The score is the mean of the weights themselves."),
@@ -104,6 +102,4 @@ JOB.right(
      " the first job. A head without a job gets -1."),
     (BEST, f"{BEST} + 1", "no job is 0", "The jobs are counted from 1. argmax counts them from 0,"
      " and so does the answer."),
-    (BEST, "(margins > threshold).argmax(axis=-1)", "first job above", "This is the first job above"
-     " the threshold. Take the one with the largest margin."),
 )(best_job)

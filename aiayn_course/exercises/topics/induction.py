@@ -54,10 +54,6 @@ SCORE.right(
      " induction head looks at what followed it, one key further."),
     (AFTER, "np.roll(earlier, -1, axis=-1)", "the token itself", "These are the weights on what"
      " stood before the equal token. It must be what followed it, one key further."),
-    (AFTER, "np.roll(earlier, 1, axis=1)", "the token itself", "The queries are shifted by one, not"
-     " the keys. It is the key after the equal token: the last axis."),
-    (AFTER, f"{AFTER} & np.tri(T, k=-1, dtype=bool)", "own position", "The query's own position is"
-     " left out. It followed the equal token where that stands right before it."),
     (AFTER, f"{AFTER} & (np.cumsum({AFTER}, axis=-1) == 1)", "one occurrence", "Only what followed"
      f" the first equal token counts. {ONE}"),
     (AFTER, f"{AFTER} & (np.cumsum({AFTER}[..., ::-1], axis=-1)[..., ::-1] == 1)", "one occurrence",
@@ -69,8 +65,6 @@ SCORE.right(
      " t of a map holds the weights of query t."),
     (MEAN, "on_them.mean(axis=(0, 2))", "divided by all positions",
      f"All queries count. {COUNTED}"),
-    (MEAN, "total / after.sum()", "divided by all positions", "It is divided by the number of"
-     f" keys that followed. {COUNTED}"),
     (f"{MEAN} if counts.any() else 0 * total", MEAN, "nothing repeated", "Where no token is"
      " repeated, 0 / 0 is nan. The score is 0 then."),
     (MEAN, "((on_them * counts[:, None]).sum(axis=2) / np.maximum(counts.sum(axis=1), 1)[:, None])"

@@ -58,8 +58,7 @@ MUTED.right(
         ("((output * counted).sum(axis=1) / counted.sum(axis=1))[:, None, None]", "Each sequence"
          " has a mean of its own."),
         ("((heads * counted[:, None]).sum(axis=(0, 2)) / real.sum()).mean(axis=0)", "All heads come"
-         " into the mean."),
-        (f"({MEAN}).mean()", "All features have one mean."))),
+         " into the mean."))),
     ("real is not None", "False", "mean left out", f"There are zeros with `real`, too. {OWN}"),
     (KEPT, "np.where(is_muted, instead + heads * (real is not None), heads)", "another sum",
      "The mean is added to the head's output. It takes its place."),

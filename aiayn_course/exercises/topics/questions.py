@@ -142,19 +142,14 @@ ASKED = {  # question: the known mistakes that it leads to; "x in backward" is a
         "hits instead of weights",),
     "How many numbers could have been the largest one by chance?": (
         "threshold too low", "threshold missing"),
-    "Which numbers do the jobs have?": ("no job is 0",),
-    "Which of several jobs above the threshold is meant?": ("first job above",),
     "Of which numbers is that the mean, and of which must it be?": ("another mean",),
     "What comes out of the head, and what must?": ("mean left out", "another sum"),
     "Which heads are still there?": ("the others muted", "another head"),
     "Which key is meant: the equal token, or what followed it?": ("the token itself",),
-    "Which keys may a query look at?": ("own position",),
     "How often may a token have stood before?": ("one occurrence",),
-    "What is 0 / 0?": ("nothing repeated",),
     "By which roads does a token reach the logit?": ("roads missing",),
     "Which layer comes first on the way back?": ("layers in the wrong order",),
     "What is a row there, and what a column?": ("rows and columns",),
-    "At which position is the logit read?": ("another position",),
     "What must the shares of a sequence add up to?": ("gradient alone", "divided by the logit"),
 }
 OF_KEY = {key: question for question, keys in ASKED.items() for key in keys}

@@ -53,8 +53,6 @@ SHARES.right(
      f" and what the heads bring is added. {ROADS}"),
     (LAYERS, f"[*{LAYERS}][:1]", "roads missing", f"Layer 1 is left out. {ROADS}"),
     (LAYERS, f"[*{LAYERS}][1:]", "roads missing", f"Layer 2 is left out. {ROADS}"),
-    (LAYERS, "()", "roads missing", "Only the last token has a share, its product with e."
-     f" {ROADS}"),
     ("grad[:, None]", "e * (np.arange(x.shape[1]) == x.shape[1] - 1)[:, None]", "roads missing",
      f"The road through both layers is missing: layer 2 reads what layer 1 has written. {ROADS}"),
     (LAYERS, "zip(weights, W_VO)", "layers in the wrong order", "Backwards, layer 2 comes first."),
@@ -68,8 +66,6 @@ SHARES.right(
      " bring is added up."),
     ("grad[:, -1] = e", "grad[:, 0] = e", "another position", "The logit is read at the first"
      " position. It is read at the last one."),
-    ("grad[:, -1] = e", "grad[:] = e", "another position", "The logits of all positions are added"
-     " up. The logit is read at the last position alone."),
     (RESULT, "grad.sum(axis=-1)", "gradient alone", "This is the sum of a token's gradient. Its"
      " share is the product of x_t with the gradient."),
     (RESULT, "(x * grad).sum(axis=-1) / (x * grad).sum(axis=(1, 2))[:, None]", "divided by the"

@@ -75,8 +75,6 @@ ROWS.right(
     (ALL, "np.array([s[ok].var() for s, ok in zip(scores.swapaxes(0, 1), seen.swapaxes(0, 1))])",
      "all scores at once", "This is the variance of all scores of a head together. The means of its"
      " rows are in it, and no softmax sees these. Take it row by row, then the mean."),
-    (ALL, "squares.sum(axis=(0, 2, 3)) / count.sum(axis=(0, 2))", "all scores at once", "All keys"
-     " of all rows are averaged at once: a row with many keys counts more. Each row counts once."),
     (ALL, "np.full(Q.shape[1], variance.mean())", "heads mixed", "There is one mean over all heads."
      " Each head has its own: axis=(0, 2)."),
     (ALL, "np.sqrt(variance).mean(axis=(0, 2))", "standard deviation", "This is the standard"
