@@ -39,7 +39,7 @@ Public names, by the file that defines them:
     exercise       Exercise
     language       say, say_name, speaking, spoken, wrapped
     editions       student_edition, asks, exercises_of
-    grading        grade
+    grading        Grade, grade, submissions
     models         mystery, guess, hint, reveal
 """
 

@@ -311,19 +311,6 @@ def greedy_decode(model, src, *, bos, eos, max_len=None):
                 alive.remove(b)
     return tgt[:, 1 : length + 1]
 '''),
-    "row_variance: einsum and a loop": ("row_variance", '''
-def row_variance(Q, K, *, allowed=None):
-    B, h, T, d = Q.shape
-    total = np.zeros(h)
-    for i in range(h):
-        rows = []
-        for b in range(B):
-            s = np.einsum('qd,kd->qk', Q[b, i], K[b, i]) / d ** 0.5
-            a = np.broadcast_to(True if allowed is None else allowed, (B, h, *s.shape))[b, i]
-            rows += [np.var(row[ok]) for row, ok in zip(s, a)]
-        total[i] = sum(rows) / len(rows)
-    return total
-'''),
     "row_variance: nanvar": ("row_variance", '''
 def row_variance(Q, K, *, allowed=None):
     s = Q @ K.mT / math.sqrt(Q.shape[-1])
@@ -341,31 +328,11 @@ def margin(weights, places, shuffled):
     d = (np.arange(T) == places[..., None]).astype(float) - (np.arange(T) == shuffled[..., None])
     return np.einsum('bhqk,bqk->h', weights, d) / np.sum(places > -1)
 '''),
-    "margin: loops": ("margin", '''
-def margin(weights, places, shuffled):
-    B, h, T, _ = weights.shape
-    out = []
-    for i in range(h):
-        v = [weights[b, i, t, places[b, t]] - weights[b, i, t, shuffled[b, t]]
-             for b in range(B) for t in range(T) if places[b, t] != -1]
-        out.append(np.mean(v))
-    return np.array(out)
-'''),
     "best_job: in place on own": ("best_job", '''
 def best_job(margins, untrained):
     j = margins.argmax(-1)
     j[np.take_along_axis(margins, j[:, None], 1)[:, 0] <= untrained.ravel().max()] = -1
     return j
-'''),
-    "muted: weights zeroed plus a bias": ("muted", '''
-def muted(heads, W_O, head, *, real=None):
-    B, h, T, d = heads.shape
-    x = heads.transpose(0, 2, 1, 3).reshape(B, T, h * d)
-    W = W_O.copy()
-    W[head * d : (head + 1) * d] = 0
-    own = slice(head * d, (head + 1) * d)
-    bias = 0 if real is None else x[real].mean(axis=0)[own] @ W_O[own]
-    return x @ W + bias
 '''),
     "muted: einsum": ("muted", '''
 def muted(heads, W_O, head, *, real=None):
@@ -374,21 +341,6 @@ def muted(heads, W_O, head, *, real=None):
     m = 0.0 if real is None else np.einsum('btd,bt->d', heads[:, head], real) / real.sum()
     whole = np.einsum('bhtd,hdm->btm', heads, W)
     return whole - np.einsum('btd,dm->btm', heads[:, head] - m, W[head])
-'''),
-    "prefix_score: loops with dict": ("prefix_score", '''
-def prefix_score(weights, ids):
-    B, h, T, _ = weights.shape
-    total, count = np.zeros(h), 0
-    for b in range(B):
-        seen = {}
-        for t in range(T):
-            token = int(ids[b, t])
-            if token in seen:
-                count += 1
-                for k in seen[token]:
-                    total += weights[b, :, t, k + 1]
-            seen.setdefault(token, []).append(t)
-    return total / count if count else total
 '''),
     "prefix_score: previous token": ("prefix_score", '''
 def prefix_score(weights, ids):

@@ -274,7 +274,6 @@ WRONG = [
     *((14, "scale_moved", diagnosis, ("math.sqrt(d_k)", code)) for diagnosis, code in (
         ("root cut off", "math.isqrt(d_k)"), ("wrong d_k", "math.sqrt(h)"),
         ("wrong d_k", "math.sqrt(W_Q.shape[1])"), ("wrong d_k", "math.sqrt(len(W_Q))"))),
-    (14, "scale_moved", "changed in place", ("return W_Q /", "W_Q /= 2; return 2 * W_Q /")),
     (15, "margin", "queries without a place", ("places >= 0", "places > 0")),
     (15, "margin", "queries without a place", (
         MARGIN, "return (score.sum(axis=0) - baseline.sum(axis=0)) / places.size")),
@@ -306,7 +305,6 @@ WRONG = [
     (16, "muted", "features interleaved", (REPLACED, "kept = kept.swapaxes(1, 2).reshape(B, T, -1);"
      " kept[..., head::h] = 0 if real is None else heads[:, head][real].mean(axis=0)"),
      ("kept.swapaxes(1, 2).reshape(B, T, h * d_v)", "kept")),
-    (16, "muted", "changed in place", ("heads.copy()", "heads")),
     *((17, "prefix_score", diagnosis, (ROLLED, code)) for diagnosis, code in (
         ("the token itself", "earlier"), ("the token itself", "np.roll(earlier, -1, axis=-1)"),
         )),
@@ -323,9 +321,6 @@ WRONG = [
         ("heads mixed", ".sum(axis=1)", ".mean(axis=1)"), ("heads mixed", ".sum(axis=1)", "[:, 0]"),
         ("another position", "grad[:, -1]", "grad[:, 0]"),
         ("gradient alone", "(x * grad)", "grad"))),
-    (18, "token_shares", "divided by the logit", (
-        "return (x * grad).sum(axis=-1)", "shares = (x * grad).sum(axis=-1); return shares"
-        " / shares.sum(axis=1, keepdims=True)")),
 ]
 
 PIECES = "layer norm with var, and a backward in pieces"

@@ -44,8 +44,8 @@ def test_the_variance_of_a_row_is_that_of_the_scores_in_a_layer(rng):
     cache = heads_of(attention, x)[1].attention
     Q, K = cache.Q, cache.K
     scores = Q @ K.mT / math.sqrt(5)
-    rows = [[scores[b, i, t].var() for b in range(2) for t in range(7)] for i in range(3)]
-    assert np.allclose(row_variance(Q, K), np.mean(rows, axis=1))
+    assert np.allclose(row_variance(Q, K), [
+        np.mean([row.var() for row in scores[:, i].reshape(14, 7)]) for i in range(3)])
     attention.linear_Q.W.value[...] = scale_moved(attention.linear_Q.W.value, 3)
     assert np.allclose(heads_of(attention, x)[1].attention.Q @ K.mT, scores)
 
@@ -81,10 +81,7 @@ def test_a_muted_head_is_one_whose_block_is_zero_and_its_mean_is_a_bias(rng):
 
 
 def test_the_prefix_score_is_that_of_the_claim(rng, monkeypatch):
-    """With one period for all rows, the queries that count are those after the first block.
-
-    The claim counts the very first key, too, which no symbol stands before.
-    """
+    """With one period for all rows; the claim counts the very first key, too."""
     monkeypatch.setattr(induction, "HALF", 9)
     block = rng.permuted(np.tile(np.arange(1, 32), (4, 1)), axis=1)[:, :9]
     ids = np.tile(block, 5)[:, : induction.T]
