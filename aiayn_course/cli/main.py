@@ -5,6 +5,7 @@ import argparse
 from aiayn_np.cli import main as paper
 from aiayn_np.cli import parser as words
 from aiayn_np.cli.train import train_command
+from aiayn_np.cli.vectors import vectors_command
 
 from . import explore, figures, grade, lessons, zoo
 
@@ -55,6 +56,8 @@ def parsed(argv: list[str] | None = None) -> argparse.Namespace:
     options = words.parsed(argv, COMMANDS, FIRST_STEPS)
     if options.command is train_command:
         options.command = explore.train_command
+    if options.command is vectors_command:
+        options.command = zoo.vectors_command
     return options
 
 

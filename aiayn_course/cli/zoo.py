@@ -79,6 +79,15 @@ def details_text(bug, found):
     return "\n".join(f"    {line}".rstrip() for line in lines) + "\n"
 
 
+def vectors_command(args):
+    """Write test vectors, or compare with them and name the bugs that give the wrong numbers."""
+    from aiayn_np.cli.vectors import vectors_command
+
+    from ..lab.zoo import BUGS
+
+    return vectors_command(args, BUGS.values())
+
+
 def train_all(bugs):
     """Train a model without a bug, and one with each bug; print a Markdown table of outcomes."""
     from ..lab.zoo.learning import HEAD, HEALTHY_SEEDS, STEPS, learn_to_copy

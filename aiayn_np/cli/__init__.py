@@ -10,5 +10,6 @@ Public names, by the file that defines them:
     parser    parsed
     progress  shown
     train     interruptible, print_results, take_steps, train_command, trained
+    vectors   vectors_command
     writing   add_out, check_file, check_folder, files_of, make_writable, new_path
 """

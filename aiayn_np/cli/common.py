@@ -13,8 +13,8 @@ from typing import Any
 
 from ..plotting.fonts import in_utf_8
 
-NEEDS = dict(  # command -> the method that it needs of a model with its task
-    decode="lines", generate="written", perplexity="surprise", fill="filled", attend="pictures",
+NEEDS = dict(  # command -> methods of a model with its task; it needs one
+    decode="lines", generate="written filled", perplexity="surprise", attend="pictures",
     why="answered", trace="example", export="lines")
 
 
@@ -87,7 +87,8 @@ def loaded_for(command: str, folder: Path) -> Any:
     """Return the model in a folder with its task; UsageError if the command needs another model."""
     run = opened(folder)
     loaded = run.loaded()
-    works = [name for name, method in NEEDS.items() if getattr(type(loaded), method, None)]
+    works = [name for name, methods in NEEDS.items()
+             if any(getattr(type(loaded), method, None) for method in methods.split())]
     if command not in works:
         raise UsageError(f"{folder} must hold a model for {command}, got one of {run.task.name},"
                          f" which is for aiayn-np {', '.join(works)}")

@@ -1,4 +1,4 @@
-"""The commands for models of one text: `generate`, `perplexity` and `fill`."""
+"""The commands for models of one text: `generate` and `perplexity`."""
 
 import functools
 import itertools
@@ -14,13 +14,14 @@ from .progress import shown
 
 def add_generate_options(parser):
     """Add the options of `generate`."""
-    add_run(parser, "a run of `train words`, or a folder of a GPT-2 or a Llama")
-    parser.add_argument("text", help="the beginning of a text")
+    add_run(parser, "a run of `train words`, or a folder of a GPT-2, a Llama or a BERT")
+    parser.add_argument("text", help="the beginning of a text; for a BERT one with [MASK]")
     parser.add_argument("--steps", type=int, default=40, help="tokens, at most (default: 40)")
     parser.add_argument("--temperature", type=float, default=1.0,
                         help="below 1 likely tokens come more often, at 0 always (default: 1)")
     parser.add_argument("--top-k", type=int, help="draw only from so many likeliest tokens")
     parser.add_argument("--seed", type=int, default=0, help="of what is drawn (default: 0)")
+    parser.add_argument("--top", type=int, default=5, help="guesses of a BERT (default: 5)")
 
 
 def add_perplexity_options(parser):
@@ -29,18 +30,13 @@ def add_perplexity_options(parser):
     parser.add_argument("file", type=Path, help="of text, UTF-8 or .gz")
 
 
-def add_fill_options(parser):
-    """Add the options of `fill`."""
-    add_run(parser, "folder of a BERT, as Hugging Face gives it")
-    parser.add_argument("text", help='such as "Paris is the [MASK] of France"')
-    parser.add_argument("--top", type=int, default=5, help="guesses for each (default: 5)")
-
-
 def generate_command(args):
-    """Print a text and its continuation by a language model, token by token."""
+    """Print a text and its continuation, token by token; a BERT guesses the masked tokens."""
     check_seed(args.seed)
-    check_sizes(steps=args.steps)
+    check_sizes(steps=args.steps, top=args.top)
     loaded = loaded_for("generate", args.run)
+    if hasattr(loaded, "filled"):
+        return print_guesses(loaded.filled(args.text, args.top))
     task = loaded.task
     ids = task.source(args.text)[0]
     written, before = list(ids), printable(task.text(ids))
@@ -68,11 +64,9 @@ def perplexity_command(args):
     return 0
 
 
-def fill_command(args):
+def print_guesses(masked):
     """Print the likeliest tokens for each masked token."""
-    check_sizes(top=args.top)
-    loaded = loaded_for("fill", args.run)
-    for guesses in loaded.filled(args.text, args.top):
+    for guesses in masked:
         for share, piece, text in guesses:
             print(printable(f"{share:6.1%}  {piece:<16} {text}"))
     return 0

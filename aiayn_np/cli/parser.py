@@ -9,7 +9,7 @@ from itertools import chain
 from .. import __version__
 from ..checks import one_line
 from ..plotting.fonts import in_utf_8
-from . import check, exchange, generate, look, options, train, why
+from . import check, exchange, generate, look, options, train, vectors, why
 from .common import nearest, printable
 
 START = """first steps:
@@ -36,10 +36,11 @@ COMMANDS: tuple = (  # group, its commands: name, function, its options, what it
   aiayn-np decode runs/text                         # lines that you type
   aiayn-np decode runs/text --file test.de --beam 4 --reference test.en"""),
         ("generate", generate.generate_command, generate.add_generate_options,
-         "let a language model go on with a text", """
+         "let a language model go on with a text, or a BERT guess its masked words", """
   aiayn-np generate runs/words "Once upon a time"
   aiayn-np generate gpt2 "Once upon a time"
-  aiayn-np generate gpt2 "Once upon a time" --temperature 0.8 --top-k 40 --seed 1"""),
+  aiayn-np generate gpt2 "Once upon a time" --temperature 0.8 --top-k 40 --seed 1
+  aiayn-np generate bert-base-uncased "Paris is the [MASK] of France" --top 3"""),
         ("perplexity", generate.perplexity_command, generate.add_perplexity_options,
          "how a text surprises a language model", """
   aiayn-np perplexity runs/words notes.txt
@@ -61,12 +62,12 @@ COMMANDS: tuple = (  # group, its commands: name, function, its options, what it
          "check every gradient of a whole model, as a table", """
   aiayn-np check
   aiayn-np check --seed 3                           # another model, batch and direction"""),
+        ("vectors", vectors.vectors_command, vectors.add_vectors_options,
+         "write right numbers for a program in another language, or compare its own", """
+  aiayn-np vectors right                            # a file for each case, and README.md
+  aiayn-np vectors right --compare mine             # which of your files agree"""),
     )),
     ("real models", (
-        ("fill", generate.fill_command, generate.add_fill_options,
-         "let a BERT guess the masked words of a text", """
-  aiayn-np fill bert-base-uncased "Paris is the [MASK] of France"
-  aiayn-np fill bert-base-uncased "Paris is the [MASK] of France" --top 3"""),
         ("export", exchange.export_command, exchange.add_export_options,
          "write a translator for Hugging Face transformers", """
   aiayn-np export runs/text folder --to marian"""),

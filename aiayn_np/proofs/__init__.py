@@ -1,4 +1,4 @@
-"""The checks of gradients, of derivations, and of properties that every right forward has.
+"""The checks of gradients, of derivations, and of properties; test vectors for other programs.
 
 Public names, by the file that defines them:
 
@@ -8,4 +8,5 @@ Public names, by the file that defines them:
     probing         randomise
     properties      assert_causal, assert_heads_equal_loop, assert_padding_invariant,
                     assert_permutation_equivariant
+    vectors         Comparison, compare_vectors, write_vectors
 """

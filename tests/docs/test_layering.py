@@ -23,7 +23,7 @@ ROOMS = {
     "optimizers": {"layers", "training"},
     "decoding": {"layers", "variants"},
     "training": {"layers", "decoding"},
-    "proofs": {"layers"},
+    "proofs": {"layers", "files", "variants", "optimizers", "decoding", "training"},
     "reading": {"layers", "variants"},
     "plotting": {"layers", "files", "decoding", "training"},
     "text": {"layers", "files", "decoding", "training", "plotting"},

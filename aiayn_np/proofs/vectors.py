@@ -1,0 +1,191 @@
+"""Test vectors: files against which a program in any language is held.
+
+`write_vectors` writes a file for each case, with inputs, outputs and gradients. The other program
+reads the inputs, and writes files of the same names with its own outputs and gradients.
+`compare_vectors` says which of them agree, and what the wrong ones are.
+"""
+
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..files import replacing
+from .tensors import kind_of, read_tensors, write_tensors
+from .vector_cases import Tensors, cases, tensors_of
+
+COMPUTED = ("output.", "grad.")  # by the other program
+
+
+def write_vectors(folder: str | Path) -> None:
+    """Write all cases, manifest.json and README.md into a folder, over files of these names."""
+    folder, entries = Path(folder), []
+    folder.mkdir(parents=True, exist_ok=True)
+    for case in cases():
+        tensors = {name: x.astype(case["dtype"]) if x.dtype.kind == "f" else x
+                   for name, x in tensors_of(case).items()}
+        write_tensors(folder / f"{case['name']}.safetensors", tensors)
+        entries.append({name: fact for name, fact in case.items() if name != "inputs"} | {
+            "tensors": [{"name": name, "role": name.split(".")[0], "dtype": kind_of(x),
+                         "shape": x.shape} for name, x in tensors.items()]})
+    small = read_tensors(folder / "scaled_dot_product_attention_01.safetensors")
+    worked = "\n".join(f"{name:<15} {x.tolist()}" for name, x in small.items())
+    readme = Path(__file__).with_name("vectors.md").read_text(encoding="utf-8")
+    for name, text in (("manifest.json", json.dumps(entries, indent=1)),
+                       ("README.md", readme.replace("{worked}", worked))):
+        with replacing(folder / name) as file:
+            file.write(text.encode())
+
+
+def difference(case: dict[str, Any], x: np.ndarray, right: np.ndarray) -> tuple[float, str]:
+    """Return the largest error of a tensor, relative to the largest number or 1, and its fault.
+
+    The fault is the first wrong entry, or what does not fit; "" if the tensor agrees.
+    """
+    if (x.dtype.kind == "f") != (right.dtype.kind == "f"):
+        return np.inf, f"must be of {kind_of(right)}, got {kind_of(x)}"
+    if x.shape != right.shape:
+        return np.inf, f"must have shape {right.shape}, got {x.shape}"
+    short = "f" in (x.dtype.char, right.dtype.char)
+    same = (x == right) | (np.isnan(x) & np.isnan(right))
+    with np.errstate(invalid="ignore"):
+        error = np.where(same, 0.0, abs(x.astype(float) - right))
+    error /= max(1, abs(right[np.isfinite(right)]).max(initial=0))
+    wrong = ~(error <= case["tolerance"]["float32" if short else "float64"])
+    if not wrong.any():
+        return error.max(initial=0), ""
+    at = tuple(np.argwhere(wrong)[0].tolist())
+    return error.max(), f"{list(at) if at else 'it'} is {x[at]:.9g}, must be {right[at]:.9g}"
+
+
+class Pair(NamedTuple):
+    """A tensor of the other program, x, beside the right one; `fault` as in `difference`."""
+
+    case: dict[str, Any]
+    name: str
+    x: np.ndarray
+    right: np.ndarray
+    error: float
+    fault: str
+
+
+@dataclass
+class Comparison:
+    """The comparison of a folder; true if some tensors were compared, and all of them agree.
+
+    parts : {component: (number of its tensors, the pairs that were compared)}
+    causes : {component: what its wrong numbers are}     problems : what could not be compared
+    """
+
+    parts: dict[str, tuple[int, list[Pair]]]
+    causes: dict[str, list[str]]
+    problems: list[str]
+
+    def __bool__(self) -> bool:
+        pairs = [pair for _, part in self.parts.values() for pair in part]
+        return bool(pairs) and not self.problems and not any(pair.fault for pair in pairs)
+
+    def __str__(self) -> str:
+        lines, counts = [f"{'component':<31}compared    largest error"], np.zeros(3, int)
+        for component, (asked, part) in self.parts.items():
+            wrong = [pair for pair in part if pair.fault]
+            counts += asked, len(part), len(wrong)
+            if part:
+                lines.append(f"{component:<31}{f'{len(part)} of {asked}':<12}"
+                             f"{max(pair.error for pair in part):.0e}"
+                             f"{f'  WRONG: {len(wrong)}' if wrong else ''}")
+            lines += [f"  {p.case['name']} {p.name}: {p.fault}" for p in wrong[:1]]
+            lines += [f"  {cause}" for cause in self.causes[component]]
+        asked, compared, bad = counts
+        return "\n".join([*lines, *self.problems, f"{compared} of {asked} tensors compared,"
+                          f" {compared - bad} agree, {bad} are wrong"])
+
+
+def compare_vectors(folder: str | Path, theirs: str | Path, *,
+                    bugs: Iterable[Any] = ()) -> Comparison:
+    """Compare the files in `theirs` with those of the same names in `folder`, tensor by tensor.
+
+    bugs : objects with `number`, `name` and `plant()`, a context in which the library has the bug;
+        a bug that gives exactly the wrong numbers is named
+    """
+    parts: dict[str, tuple[int, list[Pair]]] = {}
+    files, bugs = {path.stem: path for path in sorted(Path(theirs).glob("*.safetensors"))}, [*bugs]
+    problems = []
+    for case in cases():
+        right, got = read_tensors(Path(folder) / f"{case['name']}.safetensors"), {}
+        try:
+            if path := files.pop(case["name"], None):
+                got = read_tensors(path)
+        except ValueError as error:
+            problems.append(str(error))
+        names = [name for name in right if name.startswith(COMPUTED)]
+        asked, part = parts.get(case["component"], (0, []))
+        part += [Pair(case, name, got[name], right[name],
+                      *difference(case, got[name], right[name])) for name in names if name in got]
+        parts[case["component"]] = asked + len(names), part
+        problems += [f"{path}: {name} is not as in the case" for name in got if name not in names
+                     and not np.array_equal(got[name], right.get(name, np.nan))]
+    problems += [f"{path}: no case has this name" for path in files.values()]
+    causes = {component: causes_of(part, bugs) for component, (_, part) in parts.items()}
+    return Comparison(parts, causes, problems)
+
+
+def causes_of(part, bugs):
+    """Return what the wrong numbers of a component are, a line each."""
+    lines = []
+    for bug in bugs:
+        with bug.plant():
+            names = explained(part, tensors_of)
+        if names:
+            more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+            lines.append(f"{', '.join(names[:3])}{more}: the numbers of bug {bug.number},"
+                         f" {bug.name}")
+    if not lines and explained(part, with_other_pairs):
+        lines.append("the numbers of the other pairing: halves for interleaved, or the reverse")
+    return lines or [hint for pair in part if pair.fault and (hint := hint_of(pair))][:1]
+
+
+def explained(part: list[Pair], compute: Callable[[dict], Tensors]) -> list[str]:
+    """Return the tensors that are wrong exactly as `compute` has them; [] if one contradicts it.
+
+    In a case whose sizes `compute` cannot take, it says nothing.
+    """
+    same: set[str] = set()
+    left, wrong = {"output.ids"}, {pair.name for pair in part if pair.fault}  # ids tell too little
+    for _, group in groupby(part, lambda pair: pair.case["name"]):
+        pairs = list(group)
+        if left >= wrong:
+            return []
+        try:
+            with np.errstate(all="ignore"):
+                changed = compute(pairs[0].case)
+        except (TypeError, ValueError, LookupError, ArithmeticError):
+            continue
+        for case, name, x, right, _, fault in pairs:
+            changes = difference(case, changed[name], right)[1]
+            if changes and difference(case, x, changed[name])[1]:
+                return []
+            if changes or fault:
+                (same if changes else left).add(name)
+    return sorted(same) if same.isdisjoint(left) else []
+
+
+def with_other_pairs(case):
+    """Return the tensors of a case of rotary positions with the other pairing."""
+    other = {"interleaved": not case["sizes"].get("interleaved", False)}
+    return tensors_of(case | {"sizes": case["sizes"] | other})
+
+
+def hint_of(pair):
+    """Return what the numbers of a wrong tensor are, in a line, or nothing."""
+    case, name, x, right, *_ = pair
+    short = x.astype(np.float32)
+    if x.ndim > 1 and not all(difference(case, x, y)[1] for y in (right.mT, right.T)):
+        return f"{name} is transposed"
+    if np.array_equal(x, short) and not difference(case, short, right)[1]:
+        return f"{name} was computed in float32, where float64 was meant"
+    return ""
