@@ -28,8 +28,7 @@ def is_integer(value):
 
 def is_layer(value):
     """Tell whether a value has forward and backward, and is not the class of a layer."""
-    has_both = hasattr(value, "forward") and hasattr(value, "backward")
-    return has_both and not isinstance(value, type)
+    return not isinstance(value, type) and all(hasattr(value, n) for n in ("forward", "backward"))
 
 
 def check_sizes(least=1, **sizes):
@@ -136,15 +135,15 @@ def check_same_shape(x, y, names):
 def check_factory(name, factory, call):
     """Refuse a layer in place of a factory: each place in a model needs a layer of its own."""
     if factory is not None and (is_layer(factory) or not callable(factory)):
-        got = type(factory).__name__
-        raise TypeError(f"{name} must be a factory, called as {call} for each place, got {got}")
+        raise TypeError(f"{name} must be a factory, called as {call} for each place, got"
+                        f" {type(factory).__name__}")
 
 
 def check_layer(name, layer, call):
     """Check that a value is a layer; `call` shows how a factory is called, for the message."""
     if not is_layer(layer):
-        got = type(layer).__name__
-        raise TypeError(f"{name} must be a layer, or a factory {call} that returns one, got {got}")
+        raise TypeError(f"{name} must be a layer, or a factory {call} that returns one, got"
+                        f" {type(layer).__name__}")
 
 
 def check_integers(name, ids, *, ndim=None):

@@ -85,7 +85,7 @@ class Decoder(Module):
         return x, cache
 
     def backward(self, grad_x, cache):
-        pairs = mirrored(self.layers, cache.layers)
+        pairs = mirrored(self, cache)
         if self.norm is not None:
             grad_x = self.norm.backward(grad_x, cache.norm)
         grad_memory = np.zeros_like(cache.memory)      # every layer adds its share

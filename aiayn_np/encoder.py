@@ -69,7 +69,7 @@ class Encoder(Module):
         return x, cache
 
     def backward(self, grad_x, cache):
-        pairs = mirrored(self.layers, cache.layers)
+        pairs = mirrored(self, cache)
         if self.norm is not None:
             grad_x = self.norm.backward(grad_x, cache.norm)
         for layer, layer_cache in pairs:
@@ -77,12 +77,12 @@ class Encoder(Module):
         return grad_x
 
 
-def mirrored(layers, caches):
+def mirrored(stack, cache):
     """Return the pairs (layer, cache) in the order of backward: the last layer comes first."""
-    if len(layers) != len(caches):
+    if len(stack.layers) != len(cache.layers):
         raise ValueError("cache must hold one cache for each layer of the stack,"
-                         f" {len(layers)}, got {len(caches)}")
-    return list(zip(layers, caches, strict=True))[::-1]
+                         f" {len(stack.layers)}, got {len(cache.layers)}")
+    return list(zip(stack.layers, cache.layers))[::-1]
 
 
 def final_norm(layers, d_model):

@@ -50,7 +50,8 @@ def replacing(path):
     try:
         with open(part, "xb") as file:
             lock(file)                                                 # parts_in leaves it alone
-            keep_mode(file, path)
+            if path.exists() and hasattr(os, "fchmod"):                # Windows has none
+                os.fchmod(file.fileno(), path.stat().st_mode & 0o777)
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -71,12 +72,6 @@ def replacing(path):
             os.fsync(folder)
         finally:
             os.close(folder)
-
-
-def keep_mode(file, path):
-    """Give an open file the permissions of the file that it will replace."""
-    if path.exists() and hasattr(os, "fchmod"):                        # Windows has none
-        os.fchmod(file.fileno(), path.stat().st_mode & 0o777)
 
 
 def lock(file):

@@ -14,7 +14,7 @@ from .checks import (
 from .decoder import Decoder, DecoderLayer
 from .dropout import Dropout
 from .embedding import Embedding, OutputProjection
-from .encoder import Encoder, EncoderLayer, final_norm
+from .encoder import Encoder, EncoderLayer, final_norm, mirrored
 from .masking import causal, not_padding
 from .module import Cache, Module
 from .positional_encoding import SinusoidalPositionalEncoding
@@ -107,6 +107,8 @@ class Transformer(Module):
         return logits, c
 
     def backward(self, grad_logits, cache):
+        mirrored(self.encoder, cache.encoder)      # refuses another depth before anything is added
+        mirrored(self.decoder, cache.decoder)
         grad_y = self.output_projection.backward(grad_logits, cache.output_projection)
         grad_y, grad_memory = self.decoder.backward(grad_y, cache.decoder)
         grad_y = self.dropout.backward(grad_y, cache.tgt_dropout)

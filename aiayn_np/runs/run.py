@@ -16,7 +16,6 @@ from ..plotting.figures import save_figure
 from ..text.pairs import digest_of
 from ..text.vocabulary import Vocabulary
 from ..training import loop
-from ..training.gradient import SharedGradient
 from ..training.loss import LabelSmoothedCrossEntropy
 from ..training.ranks import ALONE, Alone
 from ..training.threads import blas_threads
@@ -135,8 +134,7 @@ class Run:
         taken = loop.training_steps(
             self.model, criterion, self.optimizer, lambda step: task.batch_of(step, self.rng),
             task.rate, steps=task.steps, rng=self.rng, threads=threads,
-            gradient=SharedGradient(self.model, criterion, task.measure, self.optimizer,
-                                    self.ranks, o["accumulate"]))
+            measure=task.measure, ranks=self.ranks, accumulate=o["accumulate"])
         records = loop.validated(
             self.model, map(task.record_of, taken), self.recent, partial(task.validate, self),
             every=task.validate_every, last=task.steps, average_every=task.average_every,

@@ -8,16 +8,16 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ..module import Cache, Module, Rng
 from .checks import check_finite
-from .gradient import gradient_of
+from .gradient import SharedGradient
 from .memory import keep_freed_memory
 from .optimizer import Adam
+from .ranks import ALONE, Alone
 from .threads import blas_threads
 
 AVERAGED, AVERAGED_EVERY = 5, 10  # states in the average for validation, steps between them
@@ -37,18 +37,32 @@ class Step:
     seconds: float
 
 
+def token_scores(loss_cache: Cache) -> tuple[float, float]:
+    """Return the cross-entropy without smoothing, and the share of right tokens."""
+    right = loss_cache.log_p.argmax(axis=-1) == loss_cache.targets
+    return token_nats(loss_cache), float(right[loss_cache.real].mean())
+
+
+def token_nats(loss_cache: Cache) -> float:
+    """Return the mean cross-entropy of the real targets, without smoothing."""
+    log_p_target = np.take_along_axis(loss_cache.log_p, loss_cache.targets[..., None], axis=-1)
+    return float(-log_p_target[..., 0][loss_cache.real].mean())
+
+
 def training_steps(model: Module, criterion: Any, optimizer: Adam, batch_of: Callable[[int], tuple],
                    rate_of: Callable[[int], float], *, steps: int, rng: Rng,
-                   gradient: Callable | None = None, threads: int | None = None) -> Iterator[Step]:
+                   measure: Callable[[Cache], Any] = token_scores, ranks: Alone = ALONE,
+                   accumulate: int = 1, threads: int | None = None) -> Iterator[Step]:
     """Take the optimizer's next step and all others up to `steps`; yield a Step after each.
 
     batch_of : step -> (*inputs, targets)     rate_of : step -> learning rate
-    rng : for dropout         gradient : a SharedGradient; by default `gradient_of`
+    rng : for dropout             measure : cache of the loss -> scores of a Step
+    ranks, accumulate : processes, and shares in each, by which a batch is cut (gradient.py)
 
     Raises FloatingPointError, before the step is taken, when loss or a gradient is not finite.
     """
     keep_freed_memory()
-    gradient = gradient or partial(gradient_of, model, criterion, token_scores)
+    gradient = SharedGradient(model, criterion, measure, optimizer, ranks, accumulate)
     started = time.perf_counter()
     for step in range(optimizer.t + 1, steps + 1):
         with blas_threads(threads):
@@ -86,15 +100,3 @@ def averaged(model: Any, states: Sequence[dict]) -> Any:
     if states:
         average.load_state_dict({k: np.mean([s[k] for s in states], axis=0) for k in states[0]})
     return average
-
-
-def token_scores(loss_cache: Cache) -> tuple[float, float]:
-    """Return the cross-entropy without smoothing, and the share of right tokens."""
-    right = loss_cache.log_p.argmax(axis=-1) == loss_cache.targets
-    return token_nats(loss_cache), float(right[loss_cache.real].mean())
-
-
-def token_nats(loss_cache: Cache) -> float:
-    """Return the mean cross-entropy of the real targets, without smoothing."""
-    log_p_target = np.take_along_axis(loss_cache.log_p, loss_cache.targets[..., None], axis=-1)
-    return float(-log_p_target[..., 0][loss_cache.real].mean())

@@ -47,4 +47,3 @@ def user_threads() -> int:
         if value.isdecimal() and int(value):
             return int(value)
     return 1
-

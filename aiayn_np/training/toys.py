@@ -12,8 +12,7 @@ from ..checks import check_rng, check_sizes
 from ..decoding.greedy import exact_match
 from ..transformer import Transformer
 from .checks import check_state
-from .gradient import SharedGradient
-from .loop import AVERAGED, Step, averaged, token_scores, training_steps, validated
+from .loop import AVERAGED, Step, averaged, training_steps, validated
 from .loss import LabelSmoothedCrossEntropy
 from .optimizer import Adam, warmup_rate
 from .ranks import ALONE, Alone, check_ranks
@@ -86,10 +85,10 @@ def train(model: Transformer, task: Task, *, steps: int, batch_size: int = 64,
     recent = deque(maxlen=AVERAGED) if recent is None else recent
     check_state(model, optimizer, recent, schedule)
     criterion = LabelSmoothedCrossEntropy(eps_ls, pad=task.pad)
-    gradient = SharedGradient(model, criterion, token_scores, optimizer, ranks, accumulate)
     rate_of = schedule or partial(warmup_rate, d_model=model.d_model, warmup_steps=100, scale=0.2)
     taken = training_steps(model, criterion, optimizer, lambda _: task.batch(batch_size, rng),
-                           rate_of, steps=steps, rng=rng, gradient=gradient, threads=threads)
+                           rate_of, steps=steps, rng=rng, ranks=ranks, accumulate=accumulate,
+                           threads=threads)
     records = map(progress_of, taken)
     if validate_every is None:
         return records

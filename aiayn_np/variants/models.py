@@ -9,7 +9,7 @@ import numpy as np
 from ..checks import check_ids, check_layer_options, check_sizes
 from ..dropout import Dropout
 from ..embedding import Embedding, OutputProjection
-from ..encoder import Encoder, EncoderLayer, final_norm
+from ..encoder import Encoder, EncoderLayer, final_norm, mirrored
 from ..masking import causal, not_padding
 from ..module import Cache, Module, Parameter, Rng
 from ..positional_encoding import SinusoidalPositionalEncoding
@@ -95,6 +95,7 @@ class LanguageModel(Module):
         return logits, c
 
     def backward(self, grad_logits: np.ndarray, cache: Cache) -> None:
+        mirrored(self.stack.encoder, cache.stack.encoder)      # refuses another depth at once
         grad_x = self.output_projection.backward(grad_logits, cache.output_projection)
         self.stack.backward(grad_x, cache.stack)
 

@@ -13,8 +13,7 @@ def check_windows(x, M):
     check_array("x", x)
     check_sizes(M=M)
     if x.ndim != 4 or x.shape[1] % M or x.shape[2] % M or 0 in x.shape[1:3]:
-        raise ValueError("x must have shape (B, H, W, d), H and W divisible by the window"
-                         f" {M}, got {x.shape}")
+        raise ValueError(f"x must have shape (B, H, W, d), H and W multiples of {M}, got {x.shape}")
 
 
 def to_windows(x: np.ndarray, M: int) -> np.ndarray:

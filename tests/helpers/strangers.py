@@ -243,53 +243,6 @@ def cache_called(name):
     return make
 
 
-GRADIENTS: dict = {}
-
-
-class Away:
-    """Its gradients lie in a global dict, away from the weights, and under longer names."""
-
-    def __init__(self, rng, k):
-        GRADIENTS.clear()
-        self.weight, self.bias, self.k = rng.standard_normal((4, 3)), np.zeros(3), k
-
-    def forward(self, x):
-        self.x = x
-        return x @ self.weight + self.bias
-
-    def backward(self, d):
-        GRADIENTS["fc1/weight"] = self.k * self.x.T @ d
-        GRADIENTS["fc1/bias"] = GRADIENTS.get("fc1/bias", 0) + d.sum(0)
-        return d @ self.weight.T
-
-
-class TwoDicts(Away):
-    """Parameters, of which one is a number, and gradients in dicts called p and g."""
-
-    def __init__(self, rng, k):
-        self.p, self.g, self.k = {"W": rng.standard_normal((4, 3)), "b": np.array(1.0)}, {}, k
-
-    def forward(self, x):
-        self.x = x
-        return x @ self.p["W"] + self.p["b"]
-
-    def backward(self, d):
-        self.g["W"], self.g["b"] = self.x.T @ d, self.k * d.sum()
-        return d @ self.p["W"].T
-
-
-class OwnRate(Away):
-    """A step with a rate of its own; momentum is still zero, and is no parameter."""
-
-    lr = 0.1
-
-    def backward(self, d):
-        self.v = 0.9 * getattr(self, "v", 0) - self.lr * self.k * self.x.T @ d
-        dx = d @ self.weight.T
-        self.weight, self.bias = self.weight + self.v, self.bias - self.lr * d.sum(0)
-        return dx
-
-
 def writes_upstream(rng, k):
     def backward(d, x):
         d *= k * 2 * x
@@ -302,8 +255,7 @@ STRANGERS = {cls.__name__: of(cls, normal) for cls in (Tied, TwoResults, OnlyPos
     "writes_upstream": writes_upstream} | {
     f"{g} of {w}": named(w, g) for w, g in NAMES} | {
     f"cache called {name}": cache_called(name) for name in ("diff", "delta", "dx", "dcache")}
-REFUSED = {cls.__name__: of(cls, normal) for cls in (
-    OfTheClass, UpstreamLast, AllInOne, TwoDicts, OwnRate)} | {
+REFUSED = {cls.__name__: of(cls, normal) for cls in (OfTheClass, UpstreamLast, AllInOne)} | {
     "in_a_global": in_a_global,
     "derivative of x": lambda rng, k: ((np.tanh, lambda x: k / np.cosh(x) ** 2), (normal(rng),)),
     "derivative of y": lambda rng, k: ((np.exp, lambda y: k * y), (normal(rng),)),

@@ -15,10 +15,12 @@ from aiayn_np import (
     LayerNorm,
     Module,
     ScaledDotProductAttention,
+    Transformer,
 )
 from aiayn_np.encoder import final_norm
 from aiayn_np.module import leaves
 from aiayn_np.proofs.probing import randomise
+from aiayn_np.variants.models import LanguageModel
 from aiayn_np.variants.pre_norm import PreNormDecoderLayer, PreNormEncoderLayer
 
 D_MODEL, D_FF, H = 6, 9, 2
@@ -109,3 +111,22 @@ def test_a_cache_of_a_stack_of_another_depth_is_refused(rng, cls, stack, depths)
     with pytest.raises(ValueError, match=r"one cache for each layer of the stack, [12], got [12]"):
         one.backward(np.ones_like(y), cache)
     assert not any(p.grad.any() for p in one.parameters())
+
+
+@pytest.mark.parametrize(("stack", "depth"), [("encoder", 1), ("encoder", 3), ("decoder", 3)])
+def test_a_model_refuses_such_a_cache_before_any_gradient_is_added(rng, stack, depth):
+    model, other = (Transformer(9, N=N, d_model=8, d_ff=8, h=2, rng=rng) for N in (2, depth))
+    ids = rng.integers(1, 9, (2, 3))
+    y, cache = model.forward(ids, ids)
+    setattr(cache, stack, getattr(other.forward(ids, ids)[1], stack))
+    with pytest.raises(ValueError, match=r"one cache for each layer of the stack, 2, got [13]"):
+        model.backward(np.ones_like(y), cache)
+    assert not any(p.grad.any() for p in model.parameters())
+
+
+def test_a_language_model_refuses_such_a_cache_before_any_gradient_is_added(rng):
+    model, other = (LanguageModel(9, N=N, d_model=8, d_ff=8, h=2, rng=rng) for N in (2, 3))
+    y, cache = other.forward(rng.integers(1, 9, (2, 3)))
+    with pytest.raises(ValueError, match="one cache for each layer of the stack, 2, got 3"):
+        model.backward(np.ones_like(y), cache)
+    assert not any(p.grad.any() for p in model.parameters())

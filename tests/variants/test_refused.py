@@ -54,7 +54,7 @@ VALUES = [  # (a call, the message)
     *((lambda name=name: new(name, 3, 4)(np.ones((2, 0, 3))),
        "x must have a length T of at least 1, got shape") for name in ("RNN", "GRU")),
     *((lambda s=shape: window().forward(np.ones(s)),
-       f"x must have shape (B, H, W, d), H and W divisible by the window 3, got {shape}")
+       f"x must have shape (B, H, W, d), H and W multiples of 3, got {shape}")
       for shape in [(2, 6, 4, 4), (2, 4, 6, 4), (6, 6, 4), (2, 0, 6, 4)]),
     (lambda: window(shift=3), "shift must lie in [0, window), got shift=3, window=3"),
     (lambda: window(shift=-1), "shift must be at least 0, got shift=-1"),
