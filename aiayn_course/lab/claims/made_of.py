@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from aiayn_np.plotting.figures import SMALL, WIDEST, draw_map
+from aiayn_np.plotting.figures import SMALL, WIDEST
 from aiayn_np.reading.recording import Recording
 from aiayn_np.reading.replacing import replaced
 from aiayn_np.training.tasks import BOS, EOS, FIRST_SYMBOL, TASKS, Task, padded
@@ -106,20 +106,18 @@ class MadeOf(Result):
         for ax, scores in ((left, self.known), (right, self.agrees)):
             runs = 100 * scores.transpose(2, 0, 1)                     # (methods, tasks, seeds)
             middle = np.median(runs, axis=-1)
-            image = draw_map(ax, middle / 100, np.array(True), "")
+            image = ax.imshow(middle, cmap="cividis", vmin=0, vmax=100, aspect="auto")
             for (row, column), share in np.ndenumerate(middle):
                 low, high = runs[row, column].min(), runs[row, column].max()
                 ax.text(column, row, f"{share:.0f}\n({low:.0f}–{high:.0f})", ha="center",
                         va="center", fontsize=SMALL, color="white" if share < 50 else "black")
             ax.set_xticks(range(len(self.tasks)), self.tasks)
             ax.set_yticks(range(len(self.methods)), self.methods)
-            ax.set_aspect("auto")
         left.set_title("the token that says the word")
         right.set_title("the token whose replacement costs most")
-        bar = right.figure.colorbar(image, ax=(left, right), orientation="horizontal", aspect=50,
-                                    label="words for which the method names it (%, median of the"
-                                    " seeds; in brackets all seeds)")
-        bar.set_ticks((0, 0.25, 0.5, 0.75, 1), labels=("0", "25", "50", "75", "100"))
+        right.figure.colorbar(image, ax=(left, right), orientation="horizontal", aspect=50,
+                              label="words for which the method names it (%, median of the seeds;"
+                              " in brackets all seeds)")
 
 
 class Sentences(Task):
