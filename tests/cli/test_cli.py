@@ -405,8 +405,8 @@ def test_python_m_and_import_are_light():
     assert "`python -m aiayn_course --help` lists the commands of the course as well" in run.stdout
 
 
-@pytest.mark.parametrize("backend", [
-    "not_there", pytest.param("module://not_there.backend", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("backend", ["not_there", "module://not_there.backend"])
 def test_no_backend_and_no_settings_of_the_user_end_a_command(backend, folder, tmp_path):
     """A notebook hands its own backend on to the commands that are started in it.
 

@@ -102,7 +102,8 @@ def test_what_the_user_put_into_a_new_folder_stays_when_its_training_fails(
     assert (tmp_path / "empty").is_dir()
 
 
-@pytest.mark.parametrize("resume", [[], pytest.param(["--resume"], marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("resume", [[], ["--resume"]])
 def test_a_kill_in_the_first_save_keeps_no_command_out(
     tmp_path, monkeypatch, capsys, no_pictures, resume
 ):
