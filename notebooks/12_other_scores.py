@@ -33,6 +33,7 @@ import numpy as np
 from aiayn_course.lab.claims.additive import ADDITIVE, start_variances
 from aiayn_course.lab.claims.additive_cost import ADDITIVE_COST
 from aiayn_course.lab.learning import losses, small_model
+from aiayn_course.lab.populations import draw_population
 from aiayn_np import Cache, CopyTask, Module, Softmax, check_gradients
 from aiayn_np.plotting.figures import COLORS, MARKERS, draw_map, draw_spread, log_ticks, new_figure
 from aiayn_np.variants import scoring
@@ -276,9 +277,9 @@ last = {name: np.median(end) for name, end in ends.items()}
 ax = new_figure(6.5, 3.4).subplots()
 for i, (name, curve) in enumerate(curves.items()):
     tens = curve.reshape(3, -1, 10).mean(axis=2)                       # (seeds, steps / 10)
-    ax.plot(range(10, 201, 10), tens.T, color=COLORS[i], linewidth=0.6)
+    draw_population(ax, 12, name, color=COLORS[i])                     # eight seeds, measured before
     ax.plot(range(10, 201, 10), np.median(tens, axis=0), color=COLORS[i], marker=MARKERS[i], markevery=4, label=name)
-ax.set(xlabel="step", ylabel="loss, mean of ten steps", ylim=0, title="three seeds (thin) and their median")
+ax.set(xlabel="step", ylabel="loss, mean of ten steps", ylim=0, title="eight seeds (thin), and the median of your three")
 ax.legend()
 ax.figure
 
