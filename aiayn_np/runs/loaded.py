@@ -106,9 +106,7 @@ class Translator(Loaded):
         out = self.decode(src)
         return src, np.concatenate([[[self.task.bos]], out[:, :-1]], axis=1), out
 
-    def example(self, src: np.ndarray) -> tuple:
-        """Return the batch of one source (1, T) for a trace, here as `answered`."""
-        return self.answered(src)
+    example: Any = answered  # the batch for a trace
 
     def attention(self, src: np.ndarray) -> tuple[list, list, dict, dict]:
         """Return (source tokens, tokens that the decoder reads, maps, masks) of one source (1, T).
