@@ -78,7 +78,7 @@ def train(model: Transformer, task: Task, *, steps: int, batch_size: int = 64,
     """
     check_sizes(steps=steps, batch_size=batch_size, validation_size=validation_size,
                 validate_every=1 if validate_every is None else validate_every,
-                threads=1 if threads is None else threads)
+                threads=1 if threads is None else threads, accumulate=accumulate)
     check_rng(rng)
     check_ranks(ranks)
     optimizer = Adam(model) if optimizer is None else optimizer
