@@ -1,10 +1,14 @@
 """The test vectors: what is written, what PyTorch says of it, and what a comparison finds."""
 
 import json
+import re
+import shutil
+import subprocess
 from contextlib import nullcontext
 
 import numpy as np
 import pytest
+from pages import ROOT, blocks
 from safetensors.numpy import load_file, save_file
 
 from aiayn_course.cli.main import main
@@ -157,3 +161,41 @@ def test_what_does_not_fit_is_one_line(folder, tmp_path, name, tensors, said):
     found = compare_vectors(folder, tmp_path)
     assert not found
     assert [line for line in str(found).splitlines() if said in line] != []
+
+
+PAGE = (ROOT / "docs" / "vectors.md").read_text(encoding="utf-8")
+
+
+def run(where, *command):
+    """What a program prints; the test is skipped where its compiler is missing."""
+    if not (where / command[0]).exists() and shutil.which(command[0]) is None:
+        pytest.skip(f"needs {command[0]}")
+    return subprocess.run(command, cwd=where, check=True, capture_output=True, text=True).stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("language", "build", "start"), [
+    ("c", ["cc", "-I", str(ROOT / "docs"), "-o", "run"], ["./run"]),
+    ("rust", ["rustc", "--edition", "2021", "-o", "run"], ["./run"]), ("js", [], ["node"])])
+def test_the_examples_of_the_page_read_a_case(folder, tmp_path, language, build, start):
+    source = f"show.{dict(c='c', rust='rs', js='js')[language]}"
+    (tmp_path / source).write_text(*blocks(PAGE, language))
+    shutil.copytree(folder, tmp_path / "right")
+    if build:
+        run(tmp_path, *build, source)
+    assert run(tmp_path, *start, *([] if build else [source])) == blocks(PAGE, "text")[1]
+
+
+@pytest.mark.slow
+def test_the_program_in_c_agrees_and_its_planted_bug_is_named_as_the_page_says(folder, tmp_path):
+    shutil.copy(ROOT / "docs" / "vectors.h", tmp_path)
+    right = (ROOT / "docs" / "vectors.c").read_text()
+    wrong = re.sub(r"(grad_[QK]\.x\[.* \+= .*) / root;", r"\1;", right)
+    for name, source in (("right", right), ("wrong", wrong)):
+        (tmp_path / f"{name}.c").write_text(source)
+        (tmp_path / name).mkdir()
+        run(tmp_path, "cc", "-O1", "-Wall", "-Werror", "-o", "run", f"{name}.c", "-lm")
+        run(tmp_path, "./run", str(folder), name)
+    assert compare_vectors(folder, tmp_path / "right")
+    said = str(compare_vectors(folder, tmp_path / "wrong", bugs=BUGS.values()))
+    assert said == blocks(PAGE, "text")[0].rstrip()
