@@ -60,9 +60,18 @@ def smoothing(k, d, best=None):
     k.right = 1 - wrong / 100
 
 
+def positions(k, d, best=None):
+    rates = len(k.rate_scale)
+    apart = 0 if d > 0 else d
+    k.nats = np.array([side(rates, x, best) for x in (apart, 0, 0)])
+    k.copied = np.ones((3, rates, 5, 2, len(k.lengths)))
+    missed = np.array([side(rates, x, best) for x in (-d, 0, 0)]) / 100
+    k.copied -= missed[..., None]
+
+
 MADE = {  # experiment: (how its results are made, how many effects it has)
     "scale_training": (scale, 2), "head_count": (widths, 6), "key_width": (widths, 6),
-    "warm_up": (warm, 2), "label_smoothing": (smoothing, 2)}
+    "warm_up": (warm, 2), "label_smoothing": (smoothing, 2), "learned_positions": (positions, 3)}
 
 
 def check(name):
@@ -72,10 +81,12 @@ def check(name):
     for d, verdict in ((8.0, AGREES), (-8.0, DISAGREES), (0.0, NOT_SETTLED)):
         made(k, d)
         assert len(k.effects) == number
+        alike = [e for e in k.effects.values() if e.alike]
+        assert len(alike) == (name == "learned_positions")
         for e in k.effects.values():
             assert e.difference.shape == (5, 2)
-            np.testing.assert_allclose(e.difference, d, rtol=0, atol=0.003)
-        assert k.verdict == verdict
+            np.testing.assert_allclose(e.difference, min(d, 0) if e.alike else d, atol=0.003)
+        assert k.verdict == (IN_PART if alike and d == 0 else verdict)
         assert "5 seeds" in k.models
     made(k, 8.0, best=0)
     assert any(e.edge for e in k.effects.values())
@@ -168,6 +179,8 @@ FAULTS = [  # a module, a part of its source, the fault, and a claim that shows 
      "label_smoothing"),
     ("claims.smoothing", "wrong = 100 * (1 - self.right)", "wrong = 100 * self.right",
      "label_smoothing"),
+    ("claims.position_training", "m[1], m[0], SIDES", "m[0], m[1], SIDES", "learned_positions"),
+    ("claims.position_training", ", NATS, alike=True)}", ", NATS)}", "learned_positions"),
     ("claims.smoothing", "100 * (1 - self.right)", "1 - self.right", "label_smoothing"),  # a unit
 ]
 
