@@ -19,28 +19,29 @@ from aiayn_course.cli.main import main
 
 FOLDER = Path(__file__).parent / "_static" / "live"
 MOST = 60_000  # bytes of a picture
-SOURCE = "3 1 4 1 5"
+SOURCE = "8 7 0 6 2"
 TYPED = f"src={SOURCE.replace(' ', '+')}"
+CUT = "mute:decoder.layers.1.cross_attention:1"
 VIEWS = {  # name: width, height, dark, address, and what is clicked
-    "picture": (1280, 720, False, TYPED, None),
-    "what_if": (1440, 900, False, f"{TYPED}&what-if=positions", None),
-    "projector": (1280, 720, True, f"{TYPED}&what-if=positions", "#present"),
-    "phone": (360, 740, False, f"{TYPED}&what-if=positions", None),
-    "tour": (1280, 720, False, "tour=4&guess=1", None),
-    "figure_1": (1280, 720, True, f"{TYPED}&box=21", "#figure summary"),
+    "picture": (1280, 720, False, f"mode=break&{TYPED}&tried={CUT}&what-if={CUT}", []),
+    "learn": (1280, 720, False, "mode=learn&src=3+1+4+1+5&step=180", []),
+    "way_back": (1280, 720, False, "mode=learn&src=3+1+4+1+5&step=60", ["#learn-back"]),
+    "after_a_step": (1280, 720, True, "mode=learn&src=3+1+4+1+5&step=60",
+                     ["#learn-back", "#learn-step"]),
+    "numbers": (1280, 720, False, f"mode=look&{TYPED}&kind=cross&layer=1&head=1&query=3", []),
+    "phone": (390, 844, False, f"mode=break&{TYPED}&tried=positions&what-if=positions", []),
 }
 
 
-def picture_of(page, address, click):
-    """Return the page at an address as a PNG, once it is drawn; a click may come before."""
+def picture_of(page, address, clicks):
+    """Return the page at an address as a PNG, once it is drawn and its clicks are answered."""
     page.goto(address)
     page.locator("#app[aria-busy='false']").wait_for(state="attached")
-    if click:
-        page.locator(click).click()
-        page.locator(click).evaluate("e => e.scrollIntoView()")
-    if page.viewport_size["width"] < 800:                              # a phone: read on
-        page.evaluate("scroll_to_outcome()")
-    page.wait_for_timeout(1000)                                        # the curves have come
+    for click in [None, *clicks]:
+        if click:
+            page.locator(click).click()
+        page.wait_for_timeout(1000)
+        page.wait_for_function("() => !going && !stepping", timeout=300_000)
     return page.screenshot()
 
 
@@ -61,14 +62,14 @@ def draw(run):
     FOLDER.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         path = Path(folder) / "explore.html"
-        if main(["explore", str(run), SOURCE, "8 7 0 6 2", "1 4 4", "--out", str(path)]):
+        if main(["explore", str(run), SOURCE, "3 1 4 1 5", "1 4 4", "--out", str(path)]):
             raise SystemExit(f"{run} has no page")
         options = dict(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         browser = playwright.chromium.launch(**options)
-        for name, (width, height, dark, place, click) in VIEWS.items():
+        for name, (width, height, dark, place, clicks) in VIEWS.items():
             page = browser.new_page(viewport=dict(width=width, height=height),
                                     color_scheme="dark" if dark else "light")
-            data = picture_of(page, f"{path.as_uri()}#{place}&lang=en", click)
+            data = picture_of(page, f"{path.as_uri()}#{place}&lang=en", clicks)
             (FOLDER / f"{name}.png").write_bytes(small(data))
         browser.close()
     return [FOLDER / f"{name}.png" for name in VIEWS]

@@ -445,7 +445,7 @@ plot_attention(both, *(name[:6] for name in names), quantity="weight, or share o
 #
 # <!-- say: A map shows one step, influence the whole computation. Take one row, 1 → 2, in both panels: one bright cell on the left, none dark on the right. Tempting: the left panel explains the output. It shows one head of one layer. -->
 #
-# Try it: [the reversing model, with `5` replaced by `7`](../docs/live/reverse.html#src=4+0+2+5+1+3&kind=cross&layer=1&head=0&what-if=replace:3:7)<!-- else: (README.md says how to get this page) -->.<!-- repository only --> `python docs/make_live_pages.py` makes the page.<!-- end -->
+# Try it: [the reversing model, with `5` replaced by `7`](../docs/live/reverse.html#src=4+0+2+7+1+3&kind=cross&layer=1&head=0)<!-- else: (README.md says how to get this page) -->.<!-- repository only --> `python docs/make_live_pages.py` makes the page.<!-- end -->
 #
 # ## 11.8 Read your own
 #

@@ -1,24 +1,27 @@
 "use strict";
-// The place in the page that an address names, such as page.html#src=3+1+4&what-if=mask&step=2.
+// The place in the page that an address names, such as page.html#mode=break&src=3+1+4&what-if=scale.
 // An address is data only: a part that is wrong is left out, and reported. All counts begin at 0.
 //
 //   lang=zh                          the language that was chosen, else it is the browser's own
+//   mode=learn                       what is shown: learn, break, or look
 //   src=3+1+4                        what is typed
-//   step=2                           how many tokens are written
-//   kind=cross&layer=1&head=0        the attention that is shown
-//   side=1&query=2&key=0             the cell that is explained; side=1 is the changed model
+//   task=sort&seed=3&step=120        the small model that learns, and how many steps it has taken
+//   kind=cross&layer=1&head=0        the attention that is shown; it opens the page in mode=look
+//   query=2&key=0                    the cell that is explained
 //   box=7                            the box of Figure 1
-//   tour=3&guess=1                   the step of the tour, and what was guessed
+//   tour=positions                   the stop of the tour
+//   tried=mask                       a cut that was tried
 //   what-if=scale                    no 1/√d_k
 //   what-if=positions                no positions
 //   what-if=mask                     no causal mask
 //   what-if=mute:PATH:HEAD           with a PATH such as decoder.layers.1.cross_attention
-//   what-if=replace:POSITION:TOKEN   another source token
 //
 // One change at a time: of several what-ifs the first one holds.
 
+const MODES = ["learn", "break", "look"];
 const KINDS = ["encoder_self", "decoder_self", "cross"];
 const LANGUAGES = ["en", "zh"];
+const TOUR = ["learn", "back", "cut", "positions", "look"];
 const LONGEST = 2000; // characters of a source
 
 /** A part of an address that this page does not have. */
@@ -34,92 +37,94 @@ function number_of(text, end) {
   return Number(text);
 }
 
-function head_of(model, path, head) {
-  require_that(attention_paths(model).includes(path));
-  return { path, head: number_of(head, at(model, path).h) };
-}
+/** A part that is one of a list. */
+const one_of = (name, list) => (page, text) => {
+  require_that(list(page).includes(text));
+  return { [name]: text };
+};
 
-/** What each part of an address is in the view. `page` is {model, tokens}. */
+/** A part that is a whole number. */
+const count_of = (name, end) => (page, text) => ({ [name]: number_of(text, end(page)) });
+
+/** What each part of an address is in the view. `page` is {model, tokens, kinds, modes}. */
 const PARTS = {
-  lang(page, lang) {
-    require_that(LANGUAGES.includes(lang));
-    return { lang };
-  },
+  lang: one_of("lang", () => LANGUAGES),
+  mode: one_of("mode", ({ modes = MODES }) => modes),
   src(page, text) {
     require_that(text.length <= LONGEST);
     return { text };
   },
-  step: ({ model }, text) => ({ written: number_of(text, model.max_len) }),
-  kind({ kinds = KINDS }, kind) {
-    require_that(kinds.includes(kind));
-    return { kind };
-  },
-  layer: ({ model }, text) => ({ layer: number_of(text, most_layers(model)) }),
-  head: ({ model }, text) => ({ head: number_of(text, at(model, attention_paths(model)[0]).h) }),
-  side: (page, text) => ({ side: number_of(text, 2) }),
-  query: ({ model }, text) => ({ query: number_of(text, model.max_len) }),
-  key: ({ model }, text) => ({ key: number_of(text, model.max_len) }),
-  box: (page, text) => ({ box: number_of(text, 10000) }),
-  tour: (page, text) => ({ tour: number_of(text, 5) }),
-  guess: (page, text) => ({ guess: number_of(text, 4) }), // 3: none was made
-  "what-if"(page, text) {
-    const [name, ...rest] = text.split(":");
-    require_that(Object.hasOwn(WHAT_IFS, name));
-    return { changes: { ...AS_TRAINED, ...WHAT_IFS[name](page, ...rest) } };
-  },
+  task: one_of("task", () => Object.keys(TASKS)),
+  seed: count_of("seed", () => 1000),
+  step: count_of("step", () => 2000),
+  kind: one_of("kind", ({ kinds = KINDS }) => kinds),
+  layer: count_of("layer", ({ model }) => most_layers(model)),
+  head: count_of("head", ({ model }) => at(model, attention_paths(model)[0]).h),
+  query: count_of("query", ({ model }) => model.max_len),
+  key: count_of("key", ({ model }) => model.max_len),
+  box: count_of("box", () => 10000),
+  tour: one_of("tour", () => TOUR),
 };
 
-/** What each what-if changes. */
-const WHAT_IFS = {
-  scale({ model }, ...rest) {
-    require_that(!rest.length && factor_without_scale(model) !== 1);
-    return { factor: factor_without_scale(model) };
-  },
-  positions: () => ({ positions: false }),
-  mask: () => ({ causal: false }),
-  mute: ({ model }, path, head) => ({ muted: [head_of(model, path, head)] }),
-  replace({ model, tokens }, position, ...rest) {
-    const token = tokens.indexOf(rest.join(":"));
-    require_that(token >= 0);
-    return { replaced: [{ position: number_of(position, model.max_len), token }] };
-  },
-};
+/** What a cut changes, by its name in an address. */
+function changes_of({ model }, text) {
+  const [name, path, head, ...rest] = text.split(":");
+  require_that(!rest.length && (name === "mute" || path === undefined));
+  const changes = {
+    scale: { factor: factor_without_scale(model) },
+    positions: { positions: false },
+    mask: { causal: false },
+    mute: { muted: [{ path, head }] },
+  };
+  require_that(Object.hasOwn(changes, name));
+  if (name === "mute") {
+    require_that(attention_paths(model).includes(path));
+    changes.mute.muted[0].head = number_of(head, at(model, path).h);
+  }
+  return { ...AS_TRAINED, ...changes[name] };
+}
+
+/** The name of a cut in an address; "" for none. */
+function name_of({ factor, positions, causal, muted }) {
+  if (muted.length) return `mute:${muted[0].path}:${muted[0].head}`;
+  return factor !== 1 ? "scale" : !positions ? "positions" : !causal ? "mask" : "";
+}
 
 /** {place, wrong}: what of the view an address sets, and the parts that are wrong. */
 function read_address(address, page) {
-  const place = { changes: { ...AS_TRAINED } };
+  const place = { changes: AS_TRAINED, tried: [] };
   const wrong = [];
   for (const [name, value] of new URLSearchParams(address)) {
     try {
       require_that(name !== "what-if" || !is_changed(place.changes));
-      require_that(Object.hasOwn(PARTS, name));
-      Object.assign(place, PARTS[name](page, value));
+      if (name === "what-if") place.changes = changes_of(page, value);
+      else if (name === "tried") place.tried.push(name_of(changes_of(page, value)));
+      else {
+        require_that(Object.hasOwn(PARTS, name));
+        Object.assign(place, PARTS[name](page, value));
+      }
     } catch (error) {
       if (!(error instanceof Wrong)) throw error;
       wrong.push(`${name}=${value}`);
     }
   }
+  if (!place.mode && (place.kind || place.box !== undefined)) place.mode = "look";
+  if (!place.mode && name_of(place.changes)) place.mode = "break";
   return { place, wrong };
 }
 
+const OF_MODE = { learn: ["task", "seed", "step"], break: [] };
+OF_MODE.look = ["kind", "layer", "head", "query", "key", "box"];
+
 /** The address of a view: `read_address` gives the view back. */
-function address_of(view, { tokens }) {
-  const { factor, positions, causal, muted, replaced } = view.changes;
-  const what_ifs = [
-    ...(factor === 1 ? [] : ["scale"]),
-    ...(positions ? [] : ["positions"]),
-    ...(causal ? [] : ["mask"]),
-    ...muted.map(({ path, head }) => `mute:${path}:${head}`),
-    ...replaced.map(({ position, token }) => `replace:${position}:${tokens[token]}`),
-  ];
-  const parts = new URLSearchParams({ src: view.text });
-  if (view.written < Infinity) parts.set("step", view.written);
-  for (const name of ["kind", "layer", "head", "query", "key"]) parts.set(name, view[name]);
-  if (view.side) parts.set("side", view.side);
-  if (view.box) parts.set("box", view.box);
-  for (const name of ["tour", "guess"])
+function address_of(view) {
+  const parts = new URLSearchParams({ mode: view.mode, src: view.text });
+  for (const name of OF_MODE[view.mode])
     if ((view[name] ?? null) !== null) parts.set(name, view[name]);
-  for (const what_if of what_ifs) parts.append("what-if", what_if);
+  if (view.tour) parts.set("tour", view.tour);
+  if (view.mode === "break") for (const name of view.tried) parts.append("tried", name);
+  if (view.mode !== "learn" && is_changed(view.changes))
+    parts.set("what-if", name_of(view.changes));
   if (view.lang) parts.set("lang", view.lang);
   return parts.toString().replaceAll("%3A", ":");
 }

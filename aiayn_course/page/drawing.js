@@ -1,6 +1,7 @@
 "use strict";
 // Elements and colours.
 
+const WHOLE = document.documentElement.outerHTML; // as it was sent, for `save_moment`
 const data = JSON.parse(document.getElementById("data").textContent);
 const element = (id) => document.getElementById(id);
 
@@ -118,4 +119,15 @@ function bar(share) {
   const filled = make("div", { class: "bar" });
   filled.style.width = `${100 * Math.min(Math.max(share, 0), 1)}%`;
   return make("div", { class: "track" }, filled);
+}
+
+/** A table of shares: rows of [name, shares, the number that is said]; the last share is filled. */
+function bars_of(rows, ...before) {
+  const cells = rows.map(([name, shares, says]) => {
+    const bars = shares.map(bar);
+    for (const one of bars.slice(0, -1)) one.classList.add("was");
+    const head = make("th", { scope: "row" }, make("bdi", {}, name));
+    return make("tr", {}, head, make("td", {}, ...bars), make("td", {}, says));
+  });
+  return make("table", {}, ...before, make("tbody", {}, ...cells));
 }

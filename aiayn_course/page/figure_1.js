@@ -52,11 +52,11 @@ const HEIGHTS = { embedding: 7.5, attention: 7.5, feed: 5.5, norm: 4.5, linear: 
 const [HALF, MIDDLE] = [14, 50]; // of a box; the line from the encoder to the decoder
 
 function draw_figure() {
-  const thought = thoughts[view.side];
+  const thought = thought_now();
   const boxes = boxes_of(thought);
   view.box = within(view.box, boxes.length);
   const stacks = Object.keys(STACKS).map((stack) => placed(boxes, stack));
-  const height = stacks[1].top + 16.5;
+  const height = stacks[1].top + 4;
   const wires = stacks.flatMap(wires_of);
   const [encoder, decoder] = stacks;
   const meeting = decoder.places.find(({ path }) => path.endsWith("cross_attention"));
@@ -69,13 +69,10 @@ function draw_figure() {
     ...wires.map(([d, end = true]) =>
       drawn("path", { d, class: "wire", "marker-end": end ? "url(#arrow)" : null }),
     ),
-    ...stacks.flatMap((stack) => foot_of(thought, stack)),
-    ...chances(thought, decoder.top),
   );
-  const buttons = stacks.flatMap(({ places, stack, frame }) => [
-    ...places.map((box) => ({ ...box, button: box_button(box) })),
-    ...(thought.model[stack].layers.length > 1 ? [layer_button(boxes, stack, frame)] : []),
-  ]);
+  const buttons = stacks.flatMap(({ places }) =>
+    places.map((box) => ({ ...box, button: box_button(box) })),
+  );
   for (const one of buttons) put(one, height);
   element("boxes").style.aspectRatio = `100 / ${height}`;
   refill(element("boxes"), drawing, ...buttons.map(({ button }) => button));
@@ -96,7 +93,7 @@ function placed(boxes, stack) {
   const layer = drawn_layer(boxes, stack);
   const here = boxes.map((box, i) => ({ ...box, i }));
   const frame = { x: x - 15.5 - (out < 0 ? 4 : 0), width: 35 };
-  let [top, first] = [8, true]; // over the tokens; the first box of a sub-layer
+  let [top, first] = [2, true]; // the first box of a sub-layer
   const places = [];
   for (const box of here.filter((b) => b.stack === stack && [null, layer].includes(b.layer))) {
     const ends = /(add_norm|sum)_\d$/.test(box.path);
@@ -118,7 +115,7 @@ function placed(boxes, stack) {
 /** Lines through a stack: up, three into an attention, and around each sub-layer. */
 function wires_of({ x, out, places }) {
   const wires = [];
-  let [from, split] = [6, 0];
+  let [from, split] = [0, 0];
   for (const { kind, path, ends, beside, first, layer, left, width, low, top } of places) {
     const middle = (low + top) / 2;
     if (beside) {
@@ -148,34 +145,6 @@ function memory_wire(top, { low }) {
   return [`${turn}H${decoder.x - 4}V${-low}M${decoder.x - 9} ${2.5 - low}V${-low}`];
 }
 
-/** The tokens that come in, the last ones where there are many. */
-function foot_of(thought, { stack, x }) {
-  const names = tokens_of(thought, stack).map(plain_name);
-  while (names.length > 1 && [...names.join(" ")].length > 18) names.shift();
-  const cut = names.length < tokens_of(thought, stack).length;
-  const text = (y, style, words) => drawn("text", { x, y, class: style }, words);
-  const name = say(stack === "encoder" ? "token_source" : "token_target");
-  return [text(-3.4, "foot", (cut ? "… " : "") + names.join(" ")), text(-0.4, "soft", name)];
-}
-
-/** The probabilities that come out, the best three. */
-function chances(thought, top) {
-  const { x } = STACKS.decoder;
-  const found = best(logits_of(thought, best_place(thought)), 3);
-  return found.flatMap(([token, share], i) => {
-    const y = 4 * i - top - 15;
-    return [
-      drawn(
-        "text",
-        { x: x - 3, y: y + 2.6, class: "chance" },
-        special_name(token) ? plain_name(token) : visible(token),
-      ),
-      drawn("rect", { x: x - 1, y, width: (15 * share).toFixed(2), height: 3, class: "share" }),
-      drawn("text", { x: x + 15.5 * share, y: y + 2.6, class: "soft left" }, digits(share)),
-    ];
-  });
-}
-
 /** Put a button at its place in the drawing. */
 function put({ button, left, top, low, width }, all) {
   const [from, height] = [all - top, top - low].map((y) => (100 * y) / all);
@@ -189,24 +158,9 @@ function box_button({ i, kind, name }) {
   return make_button(name, () => choose_box(i), state);
 }
 
-/** "N x" beside a stack: a button that goes to the same box of the next layer. */
-function layer_button(boxes, stack, frame) {
-  const now = drawn_layer(boxes, stack);
-  const part = (path) => path.split(".").slice(3).join();
-  const other = boxes.map((box, i) => ({ ...box, i })).filter((box) => box.stack === stack);
-  const count = 1 + Math.max(...other.map(({ layer }) => layer));
-  const there = other.filter(({ layer }) => layer === (now + 1) % count);
-  const to = there.find(({ path }) => part(path) === part(boxes[view.box].path)) ?? there[0];
-  const words = say("layer_of", { layer: now + 1, count });
-  const attributes = { class: "layer-of", id: `${stack}-layer` };
-  const button = make_button(words, () => choose_box(to.i), attributes);
-  const low = -frame.y - frame.height / 2 - 4;
-  return { button, low, top: low + 8, left: stack === "encoder" ? 0 : 91, width: 9 };
-}
-
 /** Go to a box; that of an attention shows its maps. */
 function choose_box(i) {
-  const { kind, path, stack, layer } = boxes_of(thoughts[view.side])[i];
+  const { kind, path, stack, layer } = boxes_of(thought_now())[i];
   const shows = path.endsWith("cross_attention") ? "cross" : `${stack}_self`;
   choose({ box: i, ...(kind === "attention" ? { kind: shows, layer, key: null } : {}) });
 }
@@ -217,23 +171,9 @@ function formula_of(model, path) {
   return at(model, path)?.formula ?? say("formula_sum");
 }
 
-/** Where the vectors of a stack go on: behind the embedding, the positions and each sub-layer. */
-const IS_STREAM = /(embedding|positions|add_norm_\d|sum_\d|decoder\.norm)$/;
-
-/** What the model would say of the chosen token if it stopped behind a box of the decoder. */
-function would_say({ stack, path, y }, thought) {
-  if (stack !== "decoder" || !IS_STREAM.test(path)) return [];
-  const { norm } = thought.model.decoder;
-  const x = norm && !path.endsWith("norm") ? norm.forward(y)[0] : y;
-  const logits = thought.model.output_projection.forward(x)[0];
-  const [[token, share]] = best(logits.row(best_place(thought)), 1);
-  const said = { token: make("strong", {}, bare(token)), share: digits(share) };
-  return [make("p", { id: "would-say" }, ...say_with("would_say", said))];
-}
-
 /** The current box: what it does, what comes out, and what the model would say there. */
 function draw_box(boxes) {
-  const thought = thoughts[view.side];
+  const thought = thought_now();
   const box = boxes[view.box];
   const count = say("figure_count", { box: view.box + 1, count: boxes.length });
   const step_button = (key, by) => {
@@ -241,11 +181,10 @@ function draw_box(boxes) {
     return make_button(say(key), () => choose_box(to), { id: key, disabled: !boxes[to] });
   };
   const parts = [
-    make("p", { class: "soft" }, count, ...side_name(view.side, "side_after")),
+    make("p", { class: "soft" }, count),
     make("div", { class: "buttons" }, step_button("box_before", -1), step_button("box_next", 1)),
     make("h3", {}, box.name),
     make("p", {}, say(`about_${box.key}`)),
-    ...would_say(box, thought),
     make("p", {}, figure_says(box)),
     numbers_picture(box),
     make("p", { class: "soft" }, make("code", {}, formula_of(thought.model, box.path))),

@@ -17,20 +17,19 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
+from aiayn_np.decoding.greedy import greedy_decode
 from aiayn_np.dropout import Dropout
 from aiayn_np.files import replacing
 from aiayn_np.module import Module, Parameter, leaves
 from aiayn_np.transformer import Transformer
 
 PAGE = Path(__file__).parent  # the folder of the scripts, the style and the words
-FORWARD = ("matrix.js", "transformer.js", "variants.js", "shares.js", "what_if.js",
+FORWARD = ("matrix.js", "transformer.js", "variants.js", "training.js", "shares.js", "what_if.js",
            "vocabulary.js", "address.js")
 INTERFACE = ("drawing.js", "language.js", "thinking.js", "flow.js", "maps.js", "why.js",
-             "made_of.js", "figure_1.js", "changes.js", "tour.js", "page.js")
-LESSONS = {"1": "01_attention_is_a_soft_look_up", "2": "02_softmax_and_its_jacobian",
-           "3": "03_why_divide_by_sqrt_d_k", "5": "05_masks", "6": "06_many_heads",
-           "8": "08_positions", "9": "09_the_whole_transformer",
-           "11": "11_reading_attention_maps"}
+             "made_of.js", "figure_1.js", "learn.js", "break_it.js", "tour.js", "page.js")
+LESSONS = {"1": "01_attention_is_a_soft_look_up", "4": "04_the_backward_pass_of_attention",
+           "6": "06_many_heads", "8": "08_positions", "10": "10_training_the_copy_task"}
 LAYERS = json.loads((PAGE / "layers.json").read_text(encoding="utf-8"))  # class: its attributes
 MOST = 12_000_000  # characters of base64 in a page
 
@@ -55,8 +54,7 @@ def live_page(model: Transformer, task: dict, examples: list[str], *, title: str
     lessons : the address of the lessons' pages, such as "../lessons/"; the Chinese pages are in its
         folder zh. "" names the lessons without a link
     metrics : the dict of metrics.json, for the sentence about the model and for the footer
-    telling : heads of the decoder's last layer; the first answer changes without such a head. The
-        page begins with one of them
+    telling : heads of the decoder's last layer without which the first answer changes
     answers : {German: English} for numbers below 1000, with which a page of number words tells
         whether an answer is right
 
@@ -74,12 +72,42 @@ def live_page(model: Transformer, task: dict, examples: list[str], *, title: str
         title=titles, task=task, model=tree, words=words,
         lessons=addresses_of(lessons),
         examples=examples, telling=telling or [], answers=answers,
-        metrics=told_metrics(metrics or {}),
+        metrics=told_metrics(metrics or {}), learn=small_model(task),
         parameters=sum(parameter.value.size for parameter in model.parameters()),
     )
     plain = re.sub(r"\*(.+?)\*", r"\1", titles["en"])
     return filled(data, words["en"], title=escape(plain), weights=weights,
+                  picture=first_picture(model, task, examples, words["en"]),
                   no_script_zh=words["zh"]["no_script"])
+
+
+def small_model(task):
+    """Return the description of the small model that learns in the page; None for other tasks."""
+    if task["name"] not in ("copy", "reverse", "sort"):
+        return None
+    sizes = dict(N=1, d_model=32, d_ff=64, h=4, max_len=20, P_drop=0.0)
+    return described(Transformer(13, **sizes, rng=np.random.default_rng(0)), [], {})
+
+
+def first_picture(model, task, examples, words):
+    """Return an SVG for readers without scripts: where the first head looks, for one answer."""
+    ids = {token: i for i, token in enumerate(task["tokens"])}
+    symbols = examples[0].split() if examples else []
+    if not isinstance(model, Transformer) or not symbols or not {*symbols} <= {*ids}:
+        return ""
+    src = np.array([[*(ids[symbol] for symbol in symbols), task["eos"]]])
+    answer = greedy_decode(model, src, bos=task["bos"], eos=task["eos"], keep=False)
+    _, cache = model.forward(src, np.array([[task["bos"], *answer[0]]]))
+    weights = cache.decoder.layers[-1].cross_attention.attention.weights[0, 0]
+    rows = [*symbols, words["token_end"]], [task["tokens"][i] for i in answer[0]]
+    tokens = [f'<text x="{80 * i + 40}" y="{30 + 180 * n}">{escape(token)}</text>'
+              for n, row in enumerate(rows) for i, token in enumerate(row)]
+    curves = [f'<path d="M{80 * j + 40} 40C{80 * j + 40} 115 {80 * i + 40} 115 {80 * i + 40} 190"'
+              f' stroke-width="{12 * weights[i, j]:.1f}"/>'
+              for i in range(len(rows[1])) for j in range(len(rows[0])) if weights[i, j] > 0.02]
+    return (f'<svg viewBox="0 0 {80 * max(map(len, rows))} 230" role="img" text-anchor="middle">'
+            f'<title>{escape(words["flow_name"])}</title><g fill="currentColor">{"".join(tokens)}'
+            f'</g><g fill="none" stroke="#b87400">{"".join(curves)}</g></svg>')
 
 
 def addresses_of(lessons):
@@ -112,7 +140,7 @@ def write_live(path: str | Path, *arguments: Any, **options: Any) -> Path:
 
 def told_metrics(metrics):
     """Return the part of metrics.json that the page shows, without names of files."""
-    told = ("exact_match", "held_out", "validation_pairs", "steps", "seconds")
+    told = ("exact_match", "held_out", "steps", "seconds")
     return {name: metrics[name] for name in told if name in metrics}
 
 
@@ -168,8 +196,7 @@ def filled(data, words, **others):
         script=scripts((*FORWARD, *INTERFACE)),
     )
     parts["policy"] = (f"default-src 'none'; script-src {digest(parts['script'])};"
-                       f" style-src {digest(parts['style'])}; img-src data:; base-uri 'none';"
-                       " form-action 'none'")                          # data: to save a picture
+                       f" style-src {digest(parts['style'])}; base-uri 'none'; form-action 'none'")
     template = marked((PAGE / "page.html").read_text(encoding="utf-8"), words)
     page = re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], template)
     return page.encode("utf-8", "replace").decode()                    # half a surrogate pair: "?"

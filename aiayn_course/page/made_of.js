@@ -8,39 +8,22 @@ const painted = () => new Promise((resume) => requestAnimationFrame(() => setTim
 
 /** Say why the chosen token was written, and if the panel is open, draw the shares of all. */
 async function draw_shares() {
-  const [mine, asked] = [++made_of_round, round];
-  const late = () => mine !== made_of_round || asked !== round;
+  const [mine, thought] = [++made_of_round, thought_now()];
+  const late = () => mine !== made_of_round || thought !== thought_now();
   await painted();
   if (late()) return;
   const reads_only = view.kind === "encoder_self";
-  const sentences = reads_only ? [[say("shares_encoder")]] : [];
-  for (const one of reads_only ? [] : thoughts) {
-    await breathe(); // typing never waits
-    if (late()) return;
-    sentences.push(why_written(one));
-  }
-  for (const side of [0, 1]) fill(half(side).because, sentences[side] ?? []);
-  const is_below = element("half-1").getBoundingClientRect().bottom > innerHeight;
-  if (follow && is_below) scroll_to_outcome();
-  follow = false;
+  fill(element("because"), reads_only ? [say("shares_encoder")] : why_written(thought));
   if (!element("shares").open) return;
-  const thought = thoughts[view.side];
   const [step, chosen] = [shown(thought), best_place(thought)];
   const words = names(written_ids(thought)).map(token_element);
   for (const n of words.keys()) {
-    await breathe();
+    await breathe(); // typing never waits
     if (late()) return;
     shares_at(thought, n);
   }
   const rows = [names(thought.src), names(step.tgt)];
-  const { source, target, biases, value } = step.shares[chosen];
-  const sum = (list) => signed(list.reduce((a, b) => a + b, 0));
-  const numbers = { value: signed(value), source: sum(source), target: sum(target) };
-  const words_of_sum = source.length ? "shares_sum" : "shares_sum_alone";
-  fill(element("shares-sum"), [
-    ...side_name(view.side, "side_colon"),
-    say(words_of_sum, { ...numbers, biases: signed(biases) }),
-  ]);
+  const { source } = step.shares[chosen];
   const table = shares_table(step.shares, words, source.length ? rows : [[], rows[1]], chosen);
   refill(element("shares-table"), table);
 }
@@ -54,10 +37,8 @@ function written_ids(thought) {
 /** The shares of a token when it was written, before what stands after it; computed once. */
 function shares_at(thought, place) {
   const step = shown(thought);
-  step.shares ??= [];
   if (step.shares[place]) return step.shares[place];
-  const cache = rereads(thought) ? passes(thought)[place] : step.cache;
-  const found = shares(thought.model, cache, place, written_ids(thought)[place]);
+  const found = shares(thought.model, step.cache, place, written_ids(thought)[place]);
   const later = new Array(step.tgt.length - found.target.length).fill(0);
   step.shares[place] = { ...found, target: [...found.target, ...later] };
   return step.shares[place];
@@ -149,7 +130,6 @@ function shares_table(all, words, [source, target], chosen) {
 }
 
 /** Choose a written token: the queries are those of the decoder. */
-function choose_written(query, side = view.side) {
-  const kind = view.kind === "encoder_self" ? START.kind : view.kind;
-  choose({ kind, side, query, key: null });
+function choose_written(query) {
+  choose({ kind: view.kind === "encoder_self" ? START.kind : view.kind, query, key: null });
 }

@@ -3,6 +3,13 @@
 
 const ROOM = 14; // keys beside which there is room for digits in the cells
 
+/** Whether a head is cut in a model. */
+const is_muted = ({ changes }, path, head) =>
+  changes.muted.some((one) => one.path === path && one.head === head);
+
+/** Whether the head in view says nothing in a model. */
+const is_silent = (thought) => is_muted(thought, attended(thought).path, view.head);
+
 /** Two digits for inside a cell; nothing for what rounds to 0. */
 function brief(weight) {
   if (weight === null) return "";
@@ -13,7 +20,7 @@ function brief(weight) {
 function draw_heads() {
   const layers = layer_count();
   const rows = Array.from({ length: layers }, (_, layer) => {
-    const { h } = attended(thoughts[0], view.kind, layer).place;
+    const { h } = attended(thought_now(), view.kind, layer).place;
     const heads = Array.from({ length: h }, (_, head) => one_head(layer, head));
     const name = make("span", {}, say("layer", { layer: layer + 1 }));
     return make("div", { class: "layer" }, name, ...heads);
@@ -32,14 +39,14 @@ function refill(parent, ...children) {
 /** A head to choose, with its small maps. */
 function one_head(layer, head) {
   const name = { layer: layer + 1, head: head + 1 };
-  const { path } = attended(thoughts[0], view.kind, layer);
+  const { path } = attended(thought_now(), view.kind, layer);
   const onclick = () => choose({ layer, head, key: null });
   const id = `head-${layer}-${head}`;
   const named = { type: "radio", name: "head", id, "aria-label": say("head_name", name) };
   const input = make("input", { ...named, onclick });
   input.checked = view.layer === layer && view.head === head;
-  const small = make("span", { class: "small" }, small_map(thoughts.at(-1), layer, head));
-  const style = is_muted(path, head) ? "head muted" : "head";
+  const small = make("span", { class: "small" }, small_map(thought_now(), layer, head));
+  const style = is_muted(thought_now(), path, head) ? "head muted" : "head";
   return make("label", { class: style }, input, small, make("span", {}, say("head", name)));
 }
 
@@ -58,20 +65,15 @@ function map_name() {
 }
 
 function draw_grids() {
-  const two = thoughts.length > 1;
+  const thought = thought_now();
   element("map-heading").textContent = map_name();
-  element("legend-masked").hidden = view.kind !== "decoder_self" && !thoughts[0].src.includes(pad);
-  const grids = thoughts.map((thought, side) => {
-    const name = make("h3", { id: `grid-name-${side}` }, ...side_name(side));
-    const table = make("div", { class: "scroll" }, grid(thought, side));
-    const style = is_silent(thought) ? "silent" : null;
-    return make("div", { class: style }, ...(two ? [name] : []), table);
-  });
-  refill(element("grids"), ...grids);
+  element("legend-masked").hidden = view.kind !== "decoder_self" && !thought.src.includes(pad);
+  element("grids").classList.toggle("silent", is_silent(thought));
+  refill(element("grids"), grid(thought));
 }
 
 /** The weights of the chosen head as a table that the arrow keys walk through. */
-function grid(thought, side) {
+function grid(thought) {
   const { queries, keys, cache } = attended(thought);
   const weights = cache.weights[view.head];
   const free = allowed(thought);
@@ -79,19 +81,19 @@ function grid(thought, side) {
     "tr",
     { role: "row" },
     make("td", { role: "presentation" }),
-    ...keys.map((key, j) => header(key, "col", side, view.query, j)),
+    ...keys.map((key, j) => header(key, "col", view.query, j)),
   );
   const writes = view.kind === "encoder_self" ? [] : written_by(thought);
   const rows = queries.map((query, i) => {
     const cells = keys.map((_, j) => {
       const weight = free(i, j) ? weights.row(i)[j] : null;
-      return cell(side, i, j, weight, keys.length > ROOM ? "" : brief(weight));
+      return cell(i, j, weight, keys.length > ROOM ? "" : brief(weight));
     });
     const on = i === view.query;
     return make(
       "tr",
       { role: "row", class: on ? "on" : null },
-      header(query, "row", side, i, view.key, writes[i]),
+      header(query, "row", i, view.key, writes[i]),
       ...cells,
     );
   });
@@ -100,9 +102,9 @@ function grid(thought, side) {
     {
       role: "grid",
       "aria-readonly": "true",
-      "aria-labelledby": thoughts.length > 1 ? `map-heading grid-name-${side}` : "map-heading",
+      "aria-labelledby": "map-heading",
       "aria-describedby": "map-axis map-help",
-      onkeydown: (event) => move_in_grid(event, side, queries.length, keys.length),
+      onkeydown: (event) => move_in_grid(event, queries.length, keys.length),
       onclick: choose_clicked,
     },
     make("thead", { role: "rowgroup" }, top),
@@ -113,7 +115,7 @@ function grid(thought, side) {
 }
 
 /** A token beside its row or above its column; a row of the decoder also has what it writes. */
-function header(token, scope, side, query, key, writes) {
+function header(token, scope, query, key, writes) {
   const chosen = scope === "row" ? query === view.query : key === view.key;
   const role = scope === "row" ? "rowheader" : "columnheader";
   const styles = [chosen && "on", scope === "col" && [...visible(token)].length > 2 && "upright"];
@@ -121,24 +123,23 @@ function header(token, scope, side, query, key, writes) {
   const attributes = { scope, role, title: token, class: style || null };
   return make(
     "th",
-    { ...attributes, onclick: () => choose({ side, query, key }) },
+    { ...attributes, onclick: () => choose({ query, key }) },
     token_element(token),
     ...(writes === undefined ? [] : [make("span", { class: "writes" }, " → ", plain_name(writes))]),
   );
 }
 
 /** A cell with a weight, or with null where it is masked, and the text that is in it. */
-function cell(side, query, key, weight, text) {
+function cell(query, key, weight, text) {
   const free = weight !== null;
   const on = query === view.query && key === view.key;
-  const chosen = on && side === view.side; // of both maps one cell takes the keys
   const made = make("td", {
     role: "gridcell",
-    id: `cell-${side}-${query}-${key}`,
-    tabindex: chosen ? 0 : -1,
+    id: `cell-${query}-${key}`,
+    tabindex: on ? 0 : -1,
     class: `${free ? "weight" : "masked"}${on ? " on" : ""}`,
     "aria-label": free ? digits(weight) : say("masked"),
-    "aria-selected": chosen,
+    "aria-selected": on,
     "data-brief": text || null,
   });
   if (free) {
@@ -154,12 +155,12 @@ function choose_clicked(event) {
   if (id) choose_cell(...id.split("-").slice(1).map(Number));
 }
 
-function choose_cell(side, query, key) {
-  choose({ side, query, key });
-  element(`cell-${side}-${view.query}-${view.key}`).focus();
+function choose_cell(query, key) {
+  choose({ query, key });
+  element(`cell-${view.query}-${view.key}`).focus();
 }
 
-function move_in_grid(event, side, queries, keys) {
+function move_in_grid(event, queries, keys) {
   const [query, key] = [view.query, view.key];
   const moves = {
     ArrowUp: [query - 1, key],
@@ -172,5 +173,5 @@ function move_in_grid(event, side, queries, keys) {
   const to = moves[event.key];
   if (!to || event.altKey || event.metaKey) return;
   event.preventDefault();
-  choose_cell(side, within(to[0], queries), within(to[1], keys));
+  choose_cell(within(to[0], queries), within(to[1], keys));
 }

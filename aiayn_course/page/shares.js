@@ -1,16 +1,16 @@
 "use strict";
-// What a written token was made of: one backward through the frozen cache, as aiayn_np/reading has
+// What a written token was made of: one way back through the frozen cache, as aiayn_np/reading has
 // it. Scales of norms, attention weights and gates are constants, so the model is linear, and each
 // token has its share of the logit. Queries and keys act through the weights only: they get none.
 
 Object.assign(Linear.prototype, {
-  backward(grad_y) {
+  back_frozen(grad_y) {
     return grad_y.times_mT(this.W);
   },
 });
 
 Object.assign(LayerNorm.prototype, {
-  backward(grad_y, { inv_std }) {
+  back_frozen(grad_y, { inv_std }) {
     const grad_x = grad_y.map((g, n) => g * this.gamma[n % grad_y.columns]);
     for (let i = 0; i < grad_x.rows; i++) {
       const row = grad_x.row(i);
@@ -22,35 +22,35 @@ Object.assign(LayerNorm.prototype, {
 });
 
 Object.assign(MultiHeadAttention.prototype, {
-  backward(grad_y, { attention }) {
-    const grad_heads = split_heads(this.linear_O.backward(grad_y), this.h);
-    const grad_V = grad_heads.map((grad, head) => attention.kept[head].mT.times(grad));
-    return this.linear_V.backward(merge_heads(grad_V));
+  back_frozen(grad_y, { attention }) {
+    const grad_heads = split_heads(this.linear_O.back_frozen(grad_y), this.h);
+    const grad_V = grad_heads.map((grad, head) => attention.kept[head].mT_times(grad));
+    return this.linear_V.back_frozen(merge_heads(grad_V));
   },
 });
 
 Object.assign(PositionwiseFeedForward.prototype, {
-  backward(grad_y, { relu }) {
-    const grad = this.linear_2.backward(grad_y);
-    return this.linear_1.backward(grad.map((g, n) => (relu.y.data[n] > 0 ? g : 0)));
+  back_frozen(grad_y, { relu }) {
+    const grad = this.linear_2.back_frozen(grad_y);
+    return this.linear_1.back_frozen(grad.map((g, n) => (relu.y.data[n] > 0 ? g : 0)));
   },
 });
 
 Object.assign(Stack.prototype, {
   /** Back through all layers, post-norm or pre-norm: the gradients of x and of the memory. */
-  backward(grad, cache) {
+  back_frozen(grad, cache) {
     let grad_memory = null;
-    if (this.norm) grad = this.norm.backward(grad, cache.norm);
+    if (this.norm) grad = this.norm.back_frozen(grad, cache.norm);
     for (const i of [...this.layers.keys()].reverse()) {
       const [layer, c] = [this.layers[i], cache.layers[i]];
       const names = ["self_attention", "cross_attention", "feed_forward"];
       for (const [n, name] of [...names.filter((name) => layer[name]).entries()].reverse()) {
         const [norm, add_norm] = [`norm_${n + 1}`, `add_norm_${n + 1}`];
         if (layer[add_norm])
-          grad = layer[add_norm].layer_norm.backward(grad, c[add_norm].layer_norm);
-        const given = layer[name].backward(grad, c[name]);
+          grad = layer[add_norm].layer_norm.back_frozen(grad, c[add_norm].layer_norm);
+        const given = layer[name].back_frozen(grad, c[name]);
         if (name === "cross_attention") grad_memory = grad_memory?.plus(given) ?? given;
-        else grad = grad.plus(layer[norm] ? layer[norm].backward(given, c[norm]) : given);
+        else grad = grad.plus(layer[norm] ? layer[norm].back_frozen(given, c[norm]) : given);
       }
     }
     return [grad, grad_memory];
@@ -74,10 +74,10 @@ function shares(model, cache, position, token) {
     Array.from({ length: y.rows }, (_, t) =>
       y.row(t).reduce((sum, v, j) => sum + v * grad.row(t)[j], 0),
     );
-  const [grad_tgt, grad_memory] = model.decoder.backward(rows, cache.decoder);
+  const [grad_tgt, grad_memory] = model.decoder.back_frozen(rows, cache.decoder);
   const target = of(cache.tgt_positions.y, grad_tgt);
   const source = grad_memory
-    ? of(cache.src_positions.y, model.encoder.backward(grad_memory, cache.encoder)[0])
+    ? of(cache.src_positions.y, model.encoder.back_frozen(grad_memory, cache.encoder)[0])
     : [];
   const biases = [...source, ...target].reduce((rest, share) => rest - share, value);
   return { source, target, biases, value };

@@ -1,25 +1,29 @@
 "use strict";
-// What the page knows: what the reader chose, and what the models made of it.
+// What the page knows: what the reader chose, and what the models made of it. `view` is the choice;
+// `thoughts` is the result, made anew as a whole and never changed: all is drawn from the result.
 
 const vocabulary = vocabulary_of(data.task);
 const { pad, bos, eos } = data.task;
 const has_source = Boolean(data.model.encoder); // a language model has none
 const kinds = has_source ? KINDS : ["decoder_self"];
+const modes = data.learn ? MODES : MODES.slice(1);
 
 /** What is shown at first. */
 const START = {
+  mode: modes[0],
   text: data.examples[0] ?? "",
-  written: Infinity, // how many tokens are shown; Infinity is all of them
   changes: AS_TRAINED,
+  tried: [], // cuts that were tried on this text, by their names
   kind: kinds.at(-1),
   layer: (data.model.decoder ?? data.model.stack.encoder).layers.length - 1,
-  head: 0,
+  head: data.telling?.[0] ?? 0,
   query: 0,
   key: null, // null is the key with the highest weight
-  side: 0, // 0 is the model as trained, 1 the changed one: whose cell is explained
   box: 0,
-  tour: null, // the step of the tour
-  guess: null, // what was guessed there; null while it asks
+  tour: null, // the stop of the tour
+  task: data.task.name, // that the small model learns
+  seed: 1,
+  step: 0,
 };
 
 /** What the reader chose. */
@@ -38,16 +42,14 @@ function bytes_of(base64) {
   return bytes.buffer;
 }
 
-const stored = new Float32Array(bytes_of(element("weights").textContent));
-element("weights").remove(); // its text is given back to the memory
-const trained = build(data.model, stored);
+const trained = build(data.model, new Float32Array(bytes_of(element("weights").textContent)));
 
 /** What addresses name; see address.js. */
-const page = { model: trained, tokens: data.task.tokens, kinds };
+const page = { model: trained, tokens: data.task.tokens, kinds, modes };
 
 // ---- what they make of it ------------------------------------------------------------------
 
-/** thoughts[0] is of the model as trained, thoughts[1] of the other one or missing. */
+/** thoughts[0] is of the model as trained, thoughts[1] of the cut one or missing. */
 let thoughts = [];
 let round = 0;
 
@@ -60,6 +62,20 @@ const breathe = () =>
     port1.addEventListener("message", resume, { once: true });
     port2.postMessage(null);
   });
+
+const SLICE = 20; // milliseconds of work between two breaths
+
+/** Run a generator to its end in slices; gives what it returns, or undefined once it is `late`. */
+async function in_slices(work, late) {
+  for (let began = performance.now(); ;) {
+    const { value, done } = work.next();
+    if (done) return value;
+    if (performance.now() - began < SLICE) continue;
+    await breathe();
+    if (late()) return undefined;
+    began = performance.now();
+  }
+}
 
 const AT_ONCE = 32; // tokens that a language model writes
 
@@ -81,85 +97,60 @@ function source_ids(text = view.text) {
   return { ids: all > most ? [...ids.slice(0, most), eos] : ids, unknown, all, most };
 }
 
-/** A model and a source, decoded as far as `steps` goes, and to `most` tokens at most. */
-function begin(model, src) {
-  const most = max_len(src);
-  const decoding = greedy_decode(model, src, { bos, eos, max_len: most });
-  return { model, src, decoding, most, steps: [], done: false };
-}
-
-/** So many places the answers have; a changed model may never end. */
-const places = ([{ steps }] = thoughts) => Math.max(steps.length, 8);
-
-/** Write the next token. One forward pass is kept, and not one for each token: see `shown`. */
-function think_on(thought) {
-  const { value, done } = thought.decoding.next();
-  if (value) {
-    const { tgt, token, logits } = value;
-    thought.steps.push({ token, row: logits.row(tgt.length - 1).slice() });
-    thought.kept = value;
-  }
-  thought.done = done || value.token === eos || thought.steps.length >= thought.most;
-}
+/** So many places an answer has; a cut model may never end. */
+const places = ({ steps } = thoughts[0]) => Math.max(steps.length, 8);
 
 /**
- * Decode what is typed, one token at a time. Between two tokens the browser may do other things,
- * and a newer call ends this one: typing never waits. Calls `show_begun` now and then while it
- * lasts, and `show` when all is there.
+ * What a model with changes writes for a source: {model, src, changes, steps}. Without its end it
+ * goes on to `most` tokens. A step is {token, row}: the logits that it was chosen by.
  */
-async function think(show, show_begun) {
-  const mine = ++round;
-  let drawn = performance.now();
+function* thought_of(changes, src, most = max_len(src)) {
+  const model = is_changed(changes) ? changed_model(trained, changes) : trained;
+  const steps = [];
+  for (const { token, row } of greedy_decode(model, src, { bos, eos, max_len: most })) {
+    steps.push({ token, row });
+    yield;
+  }
+  return { model, src, changes, steps, ended: steps.at(-1).token === eos || !has_source };
+}
+
+/** Both thoughts of what is typed; a newer call ends this one: typing never waits. */
+function* both_thoughts({ changes } = view) {
   const { ids } = source_ids();
-  const found = [begin(trained, ids)];
-  if (is_changed(view.changes)) {
-    const other = changed_model(trained, view.changes);
-    found.push(begin(other, replaced_source(ids, view.changes)));
-  }
-  let paused = performance.now();
-  for (const [side, thought] of found.entries()) {
-    if (side) thought.most = Math.min(thought.most, places(found) + 1);
-    while (!thought.done) {
-      if (performance.now() - paused > 12) {
-        await breathe();
-        if (mine !== round) return;
-        paused = performance.now();
-        if (thought.steps.length && paused - drawn > 150) {
-          thoughts = found.filter(({ steps }) => steps.length);
-          show_begun();
-          drawn = performance.now();
-        }
-      }
-      think_on(thought);
-    }
-    if (side && thought.steps.length > places(found)) thought.steps.pop(); // it has no end
-  }
+  const first = yield* thought_of(AS_TRAINED, ids);
+  if (!is_changed(changes)) return [first];
+  return [first, yield* thought_of(changes, ids, Math.min(max_len(ids), places(first)))];
+}
+
+async function think(show) {
+  const mine = ++round;
+  const late = () => mine !== round;
+  const found = await in_slices(both_thoughts(), late);
   await breathe(); // what was typed meanwhile comes before drawing
-  if (mine !== round) return;
+  if (late() || !found) return;
   thoughts = found;
   show();
 }
 
 // ---- what of it is shown -------------------------------------------------------------------
 
-const longest = () => Math.max(...thoughts.map((thought) => thought.steps.length));
+/** The thought whose curves, map and numbers are shown: that of the cut model, if there is one. */
+const thought_now = () => thoughts.at(-1);
 
 /** The query that writes the first token. */
 const first_query = ({ model, src } = thoughts[0]) => model.begin(src, bos).length - 1;
 
-/** How many tokens a thought has written where the reader is. */
-const written = (thought) => Math.min(view.written, thought.steps.length);
+const passes = new WeakMap(); // of each thought, the forward pass that is shown
 
-/** The forward pass that is shown: the one that made, or will make, the next token. */
+/** The forward pass that is shown: the one that wrote the last token. */
 function shown(thought) {
-  const place = Math.min(written(thought), thought.steps.length - 1);
-  const [before, { token }] = [thought.steps.slice(0, place), thought.steps[place]];
-  const tgt = [...thought.model.begin(thought.src, bos), ...before.map((step) => step.token)];
-  if (tgt.length !== thought.kept.tgt.length) {
+  if (!passes.has(thought)) {
+    const ids = thought.steps.map(({ token }) => token);
+    const tgt = [...thought.model.begin(thought.src, bos), ...ids.slice(0, -1)];
     const [logits, cache] = thought.model.forward(thought.src, tgt);
-    thought.kept = { tgt, token, logits, cache };
+    passes.set(thought, { tgt, token: ids.at(-1), logits, cache, shares: [] });
   }
-  return thought.kept;
+  return passes.get(thought);
 }
 
 const names = (ids) => ids.map((id) => data.task.tokens[id]);
@@ -171,30 +162,11 @@ const tokens_of = (thought, stack) => names(stack === "encoder" ? thought.src : 
 const layer_count = (kind = view.kind) =>
   trained[kind === "encoder_self" ? "encoder" : "decoder"].layers.length;
 
-/** Whether a model reads its tokens again with those behind them: it has no causal mask. */
-const rereads = (thought) => !view.changes.causal && thought !== thoughts[0];
+/** The kind of an attention at a path. */
+const kind_of = (path) =>
+  path.endsWith("cross_attention") ? "cross" : `${path.split(".")[0]}_self`;
 
-/** Whether the rows of the map in view are not those that wrote. */
-const is_read_again = (thought) => rereads(thought) && view.kind === "decoder_self";
-
-/** The forward passes that wrote the tokens one by one, for a model that rereads. */
-function passes(thought) {
-  const kept = shown(thought);
-  const forward = (_, t) => thought.model.forward(thought.src, kept.tgt.slice(0, t + 1))[1];
-  kept.passes ??= kept.tgt.map(forward);
-  return kept.passes;
-}
-
-/** An attention over the source in which each row is the one that wrote its token. */
-function as_written(thought, path) {
-  const found = passes(thought).map((cache) => at(cache, path).attention);
-  const rows = (name) =>
-    found[0][name].map(({ columns }, head) =>
-      Matrix.of(found.length, columns, (t, j) => found[t][name][head].row(t)[j]),
-    );
-  const parts = ["Q", "scores", "weights", "kept"].map((name) => [name, rows(name)]);
-  return { ...found.at(-1), ...Object.fromEntries(parts) };
-}
+const layer_of = (path) => Number(path.split(".")[2]);
 
 /** {path, cache, attention, queries, keys} of the chosen kind and layer of attention. */
 function attended(thought, kind = view.kind, layer = within(view.layer, layer_count(kind))) {
@@ -203,10 +175,7 @@ function attended(thought, kind = view.kind, layer = within(view.layer, layer_co
   return {
     path,
     place: at(thought.model, path),
-    cache:
-      kind === "cross" && rereads(thought)
-        ? as_written(thought, path)
-        : at(shown(thought).cache, path).attention,
+    cache: at(shown(thought).cache, path).attention,
     queries: tokens_of(thought, stack),
     keys: tokens_of(thought, kind === "decoder_self" ? "decoder" : "encoder"),
   };
@@ -227,11 +196,8 @@ const heaviest = (row) => row.indexOf(Math.max(...row));
 
 /** Make every part of the view one that exists. */
 function settle() {
-  pointed = null;
-  view.side = within(view.side, thoughts.length);
-  if (view.written > longest()) view.written = START.written;
   view.layer = within(view.layer, layer_count());
-  const { queries, keys, cache } = attended(thoughts[view.side]);
+  const { queries, keys, cache } = attended(thought_now());
   view.query = within(view.query, queries.length);
   view.key = within(view.key ?? heaviest(cache.weights[view.head].row(view.query)), keys.length);
 }
@@ -248,14 +214,4 @@ function best(logits, count) {
   const probabilities = probabilities_of(logits);
   const order = [...probabilities.keys()].sort((a, b) => probabilities[b] - probabilities[a]);
   return order.slice(0, count).map((id) => [data.task.tokens[id], probabilities[id]]);
-}
-
-/** "as trained" or "changed". */
-const side_text = (side) => say(side ? "changed" : "as_trained");
-
-/** Which side it is in the words for a key, and nothing where there is no change. */
-function side_name(side, key = "side") {
-  if (thoughts.length < 2) return [];
-  const span = make("span", { class: side ? "changed-name" : null }, side_text(side));
-  return say_with(key, { side: span, name: changed_name() });
 }

@@ -101,16 +101,6 @@ class Pieces {
     return { ids: [...ids, this.eos], unknown };
   }
 
-  /** The known words of a compound, as in "zwei hundert drei"; null where it has others. */
-  apart(word) {
-    if (this.ids.has(SPACE + word)) return [word];
-    for (let end = word.length - 3; end >= 3; end--) {
-      const rest = this.ids.has(SPACE + word.slice(0, end)) && this.apart(word.slice(end));
-      if (rest) return [word.slice(0, end), ...rest];
-    }
-    return null;
-  }
-
   /** Spaces as SentencePiece writes them. */
   normalised(text) {
     let line = text.replace(/\p{Surrogate}/gu, "\ufffd");

@@ -8,7 +8,6 @@ const AS_TRAINED = Object.freeze({
   positions: true, // false: no positional encoding is added
   causal: true, // false: the decoder may look ahead
   muted: [], // of {path, head}: the head gives zeros
-  replaced: [], // of {position, token}: a source token is another
 });
 
 /** The names of what is changed. */
@@ -48,34 +47,25 @@ function attention_paths(model) {
 const most_layers = ({ encoder, decoder }) =>
   Math.max(encoder?.layers.length ?? 0, decoder.layers.length);
 
-/** The factor that takes 1/sqrt(d_k) away; 1 where the attention has no scale. */
-function factor_without_scale(model) {
-  const { attention, d_k } = model.decoder.layers[0].self_attention;
-  return (attention.score ?? attention).scale ? Math.sqrt(d_k) : 1;
-}
-
-/** A copy of the model with the changes, but for the replaced tokens; see `replaced_source`. */
+/** A copy of the model with the changes. */
 function changed_model(model, changes) {
   const other = copy(model);
   if (!changes.positions) other.positions.forward = (x) => [x, { y: x }];
-  if (!changes.causal) other.allowed = (tgt) => tgt.map(() => not_padding(tgt, model.pad));
+  if (!changes.causal) {
+    other.allowed = (tgt) => tgt.map(() => not_padding(tgt, model.pad));
+    other.looks_ahead = true;
+  }
   for (const path of attention_paths(model)) {
     const { attention } = at(other, path);
     const here = (list) => list.filter((change) => change.path === path);
-    if (changes.factor !== 1) change_factor(attention.score ?? attention, changes.factor);
+    const { factor } = changes;
+    const scale = attention.scale;
+    if (factor !== 1)
+      attention.scale = (...scores) =>
+        scale(...scores).map((s) => s.map((score) => factor * score));
     mute(attention, new Set(here(changes.muted).map(({ head }) => head)));
   }
   return other;
-}
-
-/** The scale is another, or without a scale the score. */
-function change_factor(layer, factor) {
-  const name = layer.scale ? "scale" : "forward";
-  const before = layer[name].bind(layer);
-  const times = (scores) => scores.map((s) => s.map((score) => factor * score));
-  layer[name] = layer.scale
-    ? (products, d_k) => times(before(products, d_k))
-    : (Q, K) => [times(before(Q, K)[0]), {}];
 }
 
 /** Heads of a set give zeros. */
@@ -88,10 +78,5 @@ function mute(attention, heads) {
   };
 }
 
-/** The source ids with the replaced tokens. */
-function replaced_source(src, changes) {
-  const ids = [...src];
-  for (const { position, token } of changes.replaced)
-    if (position < ids.length) ids[position] = token;
-  return ids;
-}
+/** The factor that takes 1/sqrt(d_k) away. */
+const factor_without_scale = (model) => Math.sqrt(model.decoder.layers[0].self_attention.d_k);

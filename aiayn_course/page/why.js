@@ -2,47 +2,25 @@
 // Why is this weight what it is?
 
 /** How a score comes about: names of the columns, a row of numbers for each term, and their sum. */
-function terms_of(attention, cache, head, query, key) {
+function terms_of(cache, head, query, key) {
   const [q, k] = [cache.Q[head].row(query), cache.K[head].row(key)];
-  const score = attention.score;
-  const products = (a, b, names) => {
-    const rows = [...a].map((x, n) => [x, b[n], x * b[n]]);
-    return { names, rows, sum: rows.reduce((total, row) => total + row[2], 0) };
-  };
-  if (score instanceof AdditiveScore) {
-    const [W, U] = score.maps(head);
-    const [x, y] = [cache.Q[head].times(W).row(query), cache.K[head].times(U).row(key)];
-    const rows = [...x].map((a, n) => {
-      const tanh = Math.tanh(a + y[n]);
-      return [a, y[n], tanh, tanh * score.v.row(head)[n]];
-    });
-    const names = ["why_x", "why_y", "why_tanh", "why_term"].map((name) => say(name));
-    return { names, rows, sum: rows.reduce((total, row) => total + row[3], 0) };
-  }
   const names = ["why_query", "why_key", "why_product"].map((name) => say(name));
-  if (!(score instanceof GeneralScore)) return products(q, k, names);
-  const mapped = cache.Q[head].times(score.W[head]).row(query);
-  return products(mapped, k, [say("why_mapped"), ...names.slice(1)]);
+  return { names, rows: [...q].map((x, n) => [x, k[n], x * k[n]]), sum: dot(q, k) };
 }
 
-/** The reason of the same cell of both models, each as a sentence and a picture. */
+/** The reason of the chosen cell, as a sentence and a picture. */
 function draw_why() {
-  for (const side of [0, 1]) {
-    const [says, drawing] = element(`why-${side}`).children;
-    const cell = thoughts[side] && cell_of(thoughts[side]);
-    fill(says, cell ? reason_of(cell, side) : []);
-    drawing.replaceChildren(...(cell?.there ? [score_picture(cell), value_picture(cell)] : []));
-  }
+  const cell = cell_of(thought_now());
+  fill(element("why-says"), reason_of(cell));
+  element("why-picture").replaceChildren(score_picture(cell), value_picture(cell));
 }
 
-/** The chosen cell of a model; what is written there may be too short to have it. */
+/** The chosen cell of a model. */
 function cell_of(thought) {
   const found = attended(thought);
   const { query, key, head } = view;
-  const there = query < found.queries.length && key < found.keys.length;
-  if (!there) return { there };
-  const { cache, place } = found;
-  const terms = terms_of(place.attention, cache, head, query, key);
+  const { cache } = found;
+  const terms = terms_of(cache, head, query, key);
   const row = cache.weights[head].row(query);
   const free = keys_of(thought, query, found.keys);
   const low = row[key] < 1 / free.length - 1e-9; // less than an even share
@@ -51,8 +29,7 @@ function cell_of(thought) {
   const most = low && terms.sum > 0 ? 0 : 2; // they agree, only less than with other keys
   const features = order.slice(0, most).filter(([term]) => term > 0);
   return {
-    ...{ ...found, there, thought, query, key, head, terms, row, low, weight: row[key] },
-    attention: place.attention,
+    ...{ ...found, thought, query, key, head, terms, row, low, weight: row[key] },
     // those that speak most for a key, or against a low one
     features: features.map(([, n]) => n).sort((a, b) => a - b),
     masked: !free.includes(key),
@@ -69,15 +46,14 @@ function keys_of(thought, query, keys) {
 const bare = (token) => make("bdi", {}, plain_name(token));
 
 /** The sentence: who looks at whom, how much, and why. */
-function reason_of(cell, side) {
-  const again = is_read_again(thoughts[side]);
-  const name = side_name(side, "side_colon");
-  if (!cell.there) return [...name, say("why_not_there")];
+function reason_of(cell) {
   const { thought, queries, keys, query, key, row, weight, low } = cell;
   const quoted = (of) => (token, place) => {
     const words = place ? counted(of) : "quoted_start";
     return make("strong", {}, ...say_with(words, { token: bare(token), place }));
   };
+  // without the mask the rows of the answer are read again: they are not those that wrote
+  const again = view.kind === "decoder_self" && !thought.changes.causal;
   const named = quoted(view.kind === "decoder_self" ? "answer" : "source");
   const reader = quoted(view.kind === "encoder_self" ? "source" : "answer");
   const writes = view.kind === "encoder_self" || again ? null : written_by(thought)[query];
@@ -87,22 +63,18 @@ function reason_of(cell, side) {
     weight: make("strong", {}, digits(weight)),
   };
   const subject = writes === null ? "why_reads" : "why_writes";
-  if (cell.masked) return [...name, ...say_with(`${subject}_masked`, parts)];
-  if (is_silent(thought)) return [...name, ...say_with("why_would", parts)];
+  if (cell.masked) return say_with(`${subject}_masked`, parts);
+  if (is_silent(thought)) return say_with("why_would", parts);
   const list = cell.features.map((n) => n + 1).join(say("why_and"));
   const features = say(cell.features.length > 1 ? "why_features" : "why_feature", { list });
-  const additive = cell.attention.score instanceof AdditiveScore;
-  const [most, least] = additive
-    ? ["why_sum_of", "why_sum_of_least"]
-    : ["why_agree", "why_agree_least"];
   const alone = keys_of(thought, query, keys).length === 1;
-  const reason = alone ? "why_alone" : low ? least : most;
+  const reason = alone ? "why_alone" : low ? "why_agree_least" : "why_agree";
   const end = rich(list || alone ? say(reason, { features }) : say("why_stop"));
   const best = heaviest(row);
   const looks = { key: named(keys[best], place_of(best)), weight: digits(row[best]) };
   if (weight < row[best]) end.push(...say_with("why_most", looks));
   const says = say_with(low ? `${subject}_hardly` : subject, parts);
-  return [...name, ...says, ...end];
+  return [...says, ...end];
 }
 
 /** Keys are counted from 1; of what is written the start has no place. */
@@ -139,20 +111,12 @@ function score_picture(cell) {
 }
 
 /** [name, number] of each step from the sum of the terms to the score. */
-function score_steps({ attention, cache, head, query, key, terms: { sum } }) {
-  const score = cache.scores[head].row(query)[key];
-  const bias = attention.score?.bias?.bias(head, query, key) ?? 0;
-  const scale = (score - bias) / sum;
-  const steps = [[say("why_sum"), sum]];
-  if (Math.abs(scale - 1) > 1e-9)
-    steps.push([`× ${scale_name(scale, cache.Q[0].columns)}`, score - bias]);
-  if (bias) steps.push([say("why_bias", { distance: key - query }), score]);
+function score_steps({ thought, cache, head, query, key, terms }) {
+  const [score, d_k] = [cache.scores[head].row(query)[key], cache.Q[head].columns];
+  const steps = [[say("why_sum"), terms.sum]];
+  if (thought.changes.factor === 1) steps.push([`× 1/√${d_k}`, score]);
   return steps;
 }
-
-/** 1/√16, or the number where the scale is another. */
-const scale_name = (scale, d_k) =>
-  Math.abs(scale * Math.sqrt(d_k) - 1) < 1e-9 ? `1/√${d_k}` : digits(scale, 4);
 
 /** The value of the key, what of it is added, and the whole output of the head, in one scale. */
 function value_picture({ cache, head, query, key }) {

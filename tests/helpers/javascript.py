@@ -16,10 +16,9 @@ PAPER = {option: next(iter(names)) for option, names in CHOICES.items()}
 # every variant that the page runs, one at a time, and two together
 VARIANTS = [
     *(PAPER | {option: name} for option, names in (
-        ("attention", ["scaled-dot", "dot", "general", "concat", "additive", "relative"]),
-        ("positions", ["learned"]), ("norm", ["pre"]),
+        ("attention", ["scaled-dot"]), ("positions", ["learned"]), ("norm", ["pre"]),
     ) for name in names),
-    dict(attention="relative", positions="learned", norm="pre"),
+    PAPER | dict(positions="learned", norm="pre"),
 ]
 NAMES = ["-".join(v for o, v in variant.items() if v != PAPER[o]) or "paper"
          for variant in VARIANTS]
@@ -124,17 +123,9 @@ def changed(model, changes):
 
 
 def rescale(attention, factor):
-    """Scores `factor` times as large; a relative bias is not part of the scale."""
-    if factor == 1:
-        return
-    name = type(attention).__name__
-    if name == "ScaledDotProductAttention":
-        forward = attention.forward
-        attention.forward = lambda Q, K, V, **options: forward(Q * factor, K, V, **options)
-    else:
-        score = attention.score.dot if name == "RelativeAttention" else attention.score
-        scores_of = score.forward
-        score.forward = lambda Q, K: (factor * scores_of(Q, K)[0], None)
+    """Scores `factor` times as large."""
+    forward = attention.forward
+    attention.forward = lambda Q, K, V, **options: forward(Q * factor, K, V, **options)
 
 
 def mute(attention, head):

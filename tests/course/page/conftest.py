@@ -29,9 +29,10 @@ def path(run):
 
 @pytest.fixture
 def page(visit, path):
+    """The page, open at its numbers."""
     from browser import settled, unfold
 
-    page = visit(path)
+    page = visit(path, "#mode=look")
     settled(page)
     unfold(page)
     return page

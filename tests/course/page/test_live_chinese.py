@@ -23,11 +23,7 @@ SEEN = """() => {
       found.push(place.getAttribute(name) ?? "");
   return found.map((text) => text.trim()).filter(Boolean);
 }"""
-CHANGES = dict(
-    factor=2, positions=False, causal=False,
-    muted=[dict(path="decoder.layers.0.cross_attention", head=1)],
-    replaced=[dict(position=1, token=0)],
-)
+CUTS = ["scale", "positions", "mask", "mute:decoder.layers.0.cross_attention:1"]
 
 
 def texts(page):
@@ -49,7 +45,7 @@ def in_chinese(page):
 
 @pytest.fixture
 def page(visit, path):
-    page = visit(path)
+    page = visit(path, "#mode=look")
     settled(page)
     unfold(page)
     in_chinese(page)
@@ -61,20 +57,40 @@ def test_no_english_is_left_wherever_the_reader_goes(page):
     for text in ("", "3 x 1", "1 " * 8, "1 " * 80, "3 1 4"):
         typed_in_chinese(page, text)
         assert english(page) == [], text
-    for changes in (CHANGES, CHANGES | dict(factor=4, causal=True)):
-        page.evaluate("(changes) => change(changes)", changes)
-        settled(page)
-        for kind in range(3):
-            page.locator("#kind").select_option(index=kind)
-            page.evaluate("choose({ query: 0, key: 1, side: 1 })")
-            assert english(page) == []
+    for cut in CUTS:
+        for mode in ("look", "break"):
+            page.evaluate(f"location.hash = 'mode={mode}&src=3+1+4&lang=zh&what-if={cut}'")
+            page.wait_for_function(f"() => view.mode === '{mode}' && name_of(view.changes) === '{cut}'")
+            settled(page)
+            assert english(page) == [], cut
+            for kind in ("encoder_self", "decoder_self", "cross") if mode == "look" else ():
+                page.locator("#kind").select_option(kind)
+                page.evaluate("choose({ query: 0, key: 1 })")
+                assert english(page) == []
+    page.evaluate("location.hash = 'mode=look&src=3+1+4&lang=zh'")
+    page.wait_for_function("() => thoughts.length === 1")
     for box in range(page.evaluate("boxes_of(thoughts[0]).length")):
         page.evaluate("(box) => choose({ box })", box)
         assert english(page) == []
-    for button in ("next", "next", "back", "play"):
-        page.locator(f"#{button}").click()
-        assert english(page) == [], button
-    page.locator("#play").click()
+    page.locator("#tour-begin").click()
+    for _ in range(5):
+        page.wait_for_timeout(100)
+        assert english(page) == []
+        page.evaluate("rest()")
+        page.locator("#tour-next").click()
+
+
+def test_no_english_is_left_while_it_learns(visit, path):
+    page = visit(path, "#mode=learn&lang=zh&src=3+1+4")
+    settled(page)
+    page.locator("#learn-back").click()
+    page.locator(".loss-of").first.wait_for()
+    for kind in ("cross", "encoder_self", "decoder_self"):
+        page.locator("#learn-kind").select_option(kind)
+        page.locator("#learn-step").click()
+        page.wait_for_function("() => before_step && !stepping")
+        assert english(page) == []
+        page.evaluate("before_step = null")
 
 
 def typed_in_chinese(page, text):
@@ -86,7 +102,7 @@ def typed_in_chinese(page, text):
 def test_every_score_and_box_of_every_variant_is_in_chinese(visit, tmp_path, variant, rng):
     file = tmp_path / "page.html"
     file.write_text(page_of(random_model(variant, 7, rng), title=""), encoding="utf-8")
-    page = visit(file, "#lang=zh")
+    page = visit(file, "#mode=look&lang=zh")
     unfold(page)
     typed_in_chinese(page, "3 4 5")
     for box in range(page.evaluate("boxes_of(thoughts[0]).length")):
@@ -98,13 +114,13 @@ def test_every_score_and_box_of_every_variant_is_in_chinese(visit, tmp_path, var
 def test_the_sentences_are_those_of_the_catalogue(page):
     typed_in_chinese(page, "3 1 4")
     page.evaluate("choose({ kind: 'decoder_self', query: 0, key: 2 })")
-    assert page.locator(".says").first.inner_text() == (
+    assert page.locator("#why-says").inner_text() == (
         "为了写出“4”（答案第 1 个），它不许看“1”（答案第 2 个）：它被掩蔽，所以分数是 −∞，"
         "权重是 0。")
 
 
 def test_the_switch_changes_the_words_and_nothing_else(visit, path):
-    page = visit(path, "#src=5+0+3+1&what-if=mask&step=2&kind=decoder_self&layer=0&head=1")
+    page = visit(path, "#src=5+0+3+1&what-if=mask&kind=decoder_self&layer=0&head=1")
     settled(page)
     unfold(page)
     page.locator("#box-1").click()
@@ -122,7 +138,7 @@ def test_the_switch_changes_the_words_and_nothing_else(visit, path):
 
 
 def heading(page):
-    return page.locator("#ask-heading").inner_text()
+    return page.locator("#ask-heading").text_content()
 
 
 def test_the_address_brings_the_language_back(page):
@@ -131,8 +147,8 @@ def test_the_address_brings_the_language_back(page):
     assert heading(page) == "输入一个序列"
     page.get_by_role("button", name="EN").click()
     settled(page)
-    assert re.search(r"#src=.*&lang=en$", page.url)
-    page.evaluate("location.hash = 'src=3+1+4'")                       # it names no language
+    assert re.search(r"src=.*&lang=en$", page.url)
+    page.evaluate("location.hash = 'mode=look&src=3+1+4'")             # it names no language
     page.wait_for_function("() => view.text === '3 1 4'")
     settled(page)
     assert heading(page) == "Type a sequence"
@@ -152,7 +168,7 @@ def test_the_page_opens_in_the_language_of_the_address_or_the_browser(
 
 
 def test_another_language_is_left_out_and_the_reason_follows_the_switch(visit, path):
-    page = visit(path, "#lang=toString&step=x")
+    page = visit(path, "#mode=look&lang=toString&step=x")
     note = page.locator("#address-note")
     api.expect(note).to_contain_text("thing: lang=toString, step=x")
     in_chinese(page)
@@ -163,18 +179,12 @@ def test_chinese_lessons_are_linked_in_chinese(visit, tmp_path, rng):
     file = tmp_path / "page.html"
     model = random_model(VARIANTS[0], 7, rng)
     file.write_text(page_of(model, lessons="../pages/"), encoding="utf-8")
-    page = visit(file)
-    settled(page)
     found = []
-    for language, folder in (("EN", ""), ("中文", "zh/")):
-        page.get_by_role("button", name=language, exact=True).click()
-        for name, value in CHANGES.items():
-            page.evaluate("(changes) => change({ ...AS_TRAINED, ...changes })", {name: value})
+    for language, folder in (("en", ""), ("zh", "zh/")):
+        for tour in ("learn", "back", "cut", "positions", "look"):
+            page = visit(file, f"#lang={language}&tour={tour}")
             settled(page)
-            (link,) = page.evaluate(
-                "[...document.querySelectorAll('.lesson')].map((a) => a.getAttribute('href'))")
+            link = page.locator("#tour .lesson").get_attribute("href")
             assert link.startswith(f"../pages/{folder}")
             found.append(link.split("/")[-1][:2])
-    assert found == 2 * ["03", "08", "05", "06", "11"]
-
-
+    assert found == 2 * ["10", "04", "06", "08", "01"]

@@ -26,7 +26,7 @@ const [firefox, address, file] = process.argv.slice(2);
     const errors = [];
     page.on("pageerror", (error) => errors.push(String(error)));
     await page.setViewport({ width: 360, height: 740 });
-    await page.goto(address);
+    await page.goto(`${address}#mode=look`);
     await page.waitForSelector("#app[aria-busy='false']");
     await page.focus("#source");
     await page.evaluate(() => document.getElementById("source").select());

@@ -137,23 +137,21 @@ def test_padding_is_never_looked_at(rng):
 
 KEPT = """
 function main({ tree, weights, sources }) {
-  const fresh = () => build(tree, Float64Array.from(weights));
-  const numbers = (model, cache, logits) => [...logits.data, ...attention_paths(model).flatMap(
-    (path) => at(cache, path).attention.weights.flatMap((w) => [...w.data]))].join();
-  const model = fresh();
+  const model = build(tree, Float64Array.from(weights));
   const ends = { bos: 1, eos: -1, max_len: 6 };
   return sources.flatMap((src) =>
-    [...greedy_decode(model, src, ends)].map(({ tgt, logits, cache }) => {
-      const [new_logits, new_cache] = fresh().forward(src, tgt);
-      return numbers(model, cache, logits) === numbers(model, new_cache, new_logits);
+    [...greedy_decode(model, src, ends)].map(({ tgt, row }) => {
+      const whole = model.forward(src, tgt)[0].row(tgt.length - 1);
+      return Math.max(...row.map((logit, i) => Math.abs(logit - whole[i])));
     }));
 }
 """
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=NAMES)
-def test_kept_products_change_no_bit(variant, rng):
+def test_kept_keys_and_values_change_nothing(variant, rng):
     model = random_model(variant, 13, rng)
     sources = [[3, 4, 5, 2], [3, 4, 6, 7, 2], [3, 2]]
-    same = node(KEPT, packed(model) | dict(sources=sources))
-    assert same == [True] * 18
+    differences = node(KEPT, packed(model) | dict(sources=sources))
+    assert len(differences) == 18
+    assert max(differences) < 1e-12

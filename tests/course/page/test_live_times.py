@@ -13,7 +13,7 @@ MEDIAN = "const median = (list) => list.sort((a, b) => a - b)[list.length >> 1];
 def page(visit, tmp_path):
     run = untrained_run(tmp_path / "run")
     assert main(["explore", str(run.folder), "1 2 3"]) == 0
-    page = visit(run.folder / "explore.html")
+    page = visit(run.folder / "explore.html", "#mode=look")
     page.locator("#app[aria-busy='false']").wait_for()
     return page
 
@@ -70,3 +70,29 @@ def test_a_key_is_drawn_at_once(page):
     print(f"loop {yard:.1f} ms, key to drawn {key:.1f} ms, of that drawing {drawing:.1f} ms")
     assert drawing <= 5 * yard
     assert key <= 13 * yard
+
+
+@pytest.mark.timing
+def test_forty_symbols_and_the_first_picture_come_soon(visit, page):
+    """As multiples of a loop of ten million steps, 10 ms on a laptop: 0.6 s, and 1 s."""
+    yard, key = page.evaluate(f"""async () => {{
+      {YARD} {MEDIAN}
+      trained.max_len = 42;
+      const times = [[], []];
+      const wait = () => new Promise((done) => setTimeout(done));
+      for (let i = 0; i < 12; i++) {{
+        let start = performance.now();
+        loop();
+        times[0].push(performance.now() - start);
+        const digits = Array.from({{ length: 40 }}, (_, j) => (i + 3 * j) % 10).join(" ");
+        start = performance.now();
+        type(digits);
+        while (element("app").getAttribute("aria-busy") === "true") await wait();
+        times[1].push(performance.now() - start);
+      }}
+      return times.map(median);
+    }}""")
+    first = page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
+    print(f"loop {yard:.1f} ms, 40 symbols {key:.0f} ms, first picture {first:.0f} ms")
+    assert key <= 60 * yard
+    assert first <= 100 * yard

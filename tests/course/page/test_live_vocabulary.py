@@ -48,7 +48,7 @@ def test_a_page_of_number_words_judges_an_answer(visit, tmp_path, rng):
     path = tmp_path / "page.html"
     page = live_page(model, task, ["zwei"], answers=small_number_words())
     path.write_text(page, encoding="utf-8")
-    page = visit(path)
+    page = visit(path, "#mode=look")
     say = json.loads((PAGE / "words.json").read_text(encoding="utf-8"))["en"]
     for text, mark, note in (
             ("zwei", "✗ wrong", ""),
@@ -62,7 +62,7 @@ def test_a_page_of_number_words_judges_an_answer(visit, tmp_path, rng):
     page.evaluate("""() => {
       const ids = vocabulary.source("two thousand and three").ids;
       thoughts[0].src = vocabulary.source("zwei tausend drei").ids;
-      thoughts[0].steps = ids.map((token) => ({ token }));
+      Object.assign(thoughts[0], { steps: ids.map((token) => ({ token })), ended: true });
       self.found = mark_of(thoughts[0]).map((one) => one.textContent);
     }""")
     assert page.evaluate("found") == ["✓ right"]

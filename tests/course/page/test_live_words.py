@@ -14,11 +14,11 @@ TEMPLATE = (live.PAGE / "page.html").read_text(encoding="utf-8")
 SCRIPT = live.scripts((*live.FORWARD, *live.INTERFACE))
 TITLES = {"page_title", "things_digits", "things_numbers",
           *(f"title_{task}" for task in ("copy", "reverse", "sort", "text", "words"))}
-PARTS = {"title", "policy", "style", "script", "data", "weights", "no_script_zh"}  # no words
-SAME = {"side", "shares_score", "quoted_start", "box_softmax", "formula_sum", "formula_softmax"}
-CHINESE = "query|key|things|done|features|from|score|parts?|written"  # names for Chinese words
+PARTS = {"title", "picture", "policy", "style", "script", "data", "weights", "no_script_zh"}  # no words
+SAME = {"shares_score", "quoted_start", "box_softmax", "formula_sum", "formula_softmax"}
+CHINESE = "query|key|things|done|features|from|score|parts?|written|more|less"  # names for Chinese words
 QUOTED = rf"\{{({CHINESE})\}}(?=[\u3400-\u9fff：，。（{{*]|$)"
-SAYS = re.compile(r"\b(?:say|say_with|side_name)\(((?:\$\{|[^(){])*)")
+SAYS = re.compile(r"\b(?:say|say_with)\(((?:\$\{|[^(){])*)")
 ENDS = {".": "。", "?": "？", "…": "样"}
 
 
@@ -87,4 +87,4 @@ def test_the_switch_finds_every_text_of_the_template():
     found = re.findall(r'data-say(?:-label)?="(\w+)"', marked)
     placed_ones = [key for key in re.findall(r"\{\{(\w+)\}\}", TEMPLATE) if key not in PARTS]
     assert sorted(found) == sorted(placed_ones)
-    assert len(found) == 31
+    assert len(found) == 43
