@@ -3,10 +3,10 @@
 // back. The training runs in slices; what is drawn is drawn between two steps.
 
 const ENDS = { bos: 1, eos: 2, first: 3, symbols: 10, max_length: 6 };
-const NOTHING_TYPED = [3, 1, 4, 1, 5]; // the list then
 const CHECKED_EVERY = 25; // steps between two tests on unseen lists
 const DRAWN_EVERY = 120; // milliseconds, while it learns
 const SLOW = 700; // milliseconds between two steps in slow motion
+const RATE_ALONE = 0.001; // of a step on one list
 
 let learner = null; // {…Learner, losses, seconds, solved}
 let going = false; // it learns on
@@ -20,15 +20,11 @@ let chosen = { kind: "cross", head: 0, query: 0 }; // the row that is told of
 /** The digits of what is typed, at most six, as ids. */
 function list_typed() {
   const found = view.text.normalize("NFKC").match(/\d/g)?.slice(0, ENDS.max_length) ?? [];
-  return (found.length ? found : NOTHING_TYPED).map((digit) => Number(digit) + ENDS.first);
+  return (found.length ? found : [3, 1, 4, 1, 5]).map((digit) => Number(digit) + ENDS.first);
 }
 
 const learn_name = (id) =>
-  id === ENDS.eos
-    ? say("token_end")
-    : id < ENDS.eos
-      ? say(id ? "token_start" : "token_pad")
-      : `${id - ENDS.first}`;
+  id < ENDS.first ? say(["token_pad", "token_start", "token_end"][id]) : `${id - ENDS.first}`;
 
 /** A model that knows nothing, by the seed and the task of the view. */
 function begin_learner() {
@@ -37,14 +33,15 @@ function begin_learner() {
   before_step = null;
 }
 
-/** Take one step, of a batch or of the examples given. */
-async function take_step(batch) {
-  const began = performance.now();
-  const mine = learner;
+/** Take one step of the training; or on one example alone, with a new Adam that has no past. */
+async function take_step(example = null) {
+  const [mine, began] = [learner, performance.now()];
+  const alone = { optimizer: new Adam(mine.values, mine.grads), rate: RATE_ALONE };
   stepping = true;
-  const loss = await in_slices(mine.step(batch), () => mine !== learner);
+  const work = example ? mine.step([example], alone) : mine.step();
+  const loss = await in_slices(work, () => mine !== learner);
   stepping = false;
-  if (mine !== learner || loss === undefined) return;
+  if (mine !== learner || loss === undefined || example) return;
   mine.seconds += (performance.now() - began) / 1000;
   mine.losses.push(loss);
   view.step = mine.optimizer.t;
@@ -55,10 +52,10 @@ async function practise(until = Infinity) {
   const mine = learner;
   for (let drawn_at = 0; going && mine === learner && mine.optimizer.t < until;) {
     await take_step();
-    if (mine.optimizer.t % CHECKED_EVERY === 0 && !mine.solved && until === Infinity) {
+    if (mine.optimizer.t % CHECKED_EVERY === 0 && !mine.solved) {
       if (await in_slices(mine.is_solved(), () => mine !== learner)) {
         mine.solved = mine.optimizer.t;
-        going = false;
+        going = until !== Infinity;
       }
     }
     await breathe();
@@ -75,7 +72,7 @@ async function practise(until = Infinity) {
 }
 
 function learn_on(until) {
-  if (going) return;
+  if (going || stepping) return;
   [going, is_back, before_step] = [true, false, null];
   practice = practise(until);
   draw_learn();
@@ -100,10 +97,12 @@ async function learn_anew(change) {
 /** A step of a batch; while the way back is shown, a step on this list alone. */
 async function one_step() {
   await rest();
+  if (stepping) return;
   const example = learner.task.example(list_typed());
   const { shares, whole } = pass_of(example);
   before_step = is_back ? { shares, whole } : null;
-  await take_step(is_back ? [example] : undefined);
+  practice = take_step(is_back ? example : null);
+  await practice;
   draw_learn();
   write_address();
 }
@@ -111,6 +110,7 @@ async function one_step() {
 /** Turn the arrows round, to the row and head that the loss would change most. */
 async function turn_round() {
   await rest();
+  if (stepping) return;
   [is_back, before_step] = [!is_back, null];
   if (is_back) chosen = { ...chosen, ...most_wanted() };
   draw_learn();
@@ -355,7 +355,11 @@ function loss_picture() {
     { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": say("learn_loss") },
     line(y(0), "axis"),
     line(y(floor), "floor"),
-    text({ x: width - 8, y: y(floor) - 4, "text-anchor": "end" }, say("learn_floor"), "soft"),
+    text(
+      { x: width / 2, y: height - 4, "text-anchor": "middle" },
+      `┄ ${say("learn_floor")}`,
+      "low",
+    ),
     text({ x: 0, y: y(most) + 8 }, digits(most, 1)),
     text({ x: 0, y: y(0) }, "0"),
     text({ x: left, y: height - 4 }, say("learn_begin")),

@@ -92,12 +92,12 @@ def small_model(task):
 def first_picture(model, task, examples, words):
     """Return an SVG for readers without scripts: where the first head looks, for one answer."""
     ids = {token: i for i, token in enumerate(task["tokens"])}
-    symbols = examples[0].split() if examples else []
-    if not isinstance(model, Transformer) or not symbols or not {*symbols} <= {*ids}:
+    symbols = examples[0].split() if examples and isinstance(model, Transformer) else []
+    if not 0 < len(symbols) < model.max_len or not {*symbols} <= {*ids}:
         return ""
     src = np.array([[*(ids[symbol] for symbol in symbols), task["eos"]]])
     answer = greedy_decode(model, src, bos=task["bos"], eos=task["eos"], keep=False)
-    _, cache = model.forward(src, np.array([[task["bos"], *answer[0]]]))
+    _, cache = model.forward(src, np.array([[task["bos"], *answer[0, :-1]]]))
     weights = cache.decoder.layers[-1].cross_attention.attention.weights[0, 0]
     rows = [*symbols, words["token_end"]], [task["tokens"][i] for i in answer[0]]
     tokens = [f'<text x="{80 * i + 40}" y="{30 + 180 * n}">{escape(token)}</text>'

@@ -117,12 +117,10 @@ function take_text(text) {
   rethink();
 }
 
-/** "0 to 9", or the first tokens that can be typed. */
+/** "0 to 9": what can be typed. */
 function known_tokens() {
-  const known = [...vocabulary.ids.keys()];
-  const counts = known.every((token, i) => token === `${i}`);
-  if (counts) return say("known_range", { first: known[0], last: known.at(-1) });
-  return known.slice(0, 12).map(visible).join(" ") + (known.length > 12 ? " …" : "");
+  const known = [...vocabulary.ids.keys()].map(visible);
+  return say("known_range", { first: known[0], last: known.at(-1) });
 }
 
 /** What is unknown, and what the model knows. */

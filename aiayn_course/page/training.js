@@ -173,8 +173,11 @@ class Learner {
     return { loss, losses: kept.losses, log_p: kept.log_p, cache };
   }
 
-  /** A step of the training; it pauses after each list of the batch. */
-  *step(batch = this.task.batch(BATCH, this.rng)) {
+  /** A step of the training, or of a new Adam on given examples; it pauses after each list. */
+  *step(
+    batch = this.task.batch(BATCH, this.rng),
+    { optimizer = this.optimizer, rate = null } = {},
+  ) {
     const count = sum(batch.map(({ targets }) => targets.length));
     let loss = 0;
     this.optimizer.zero_grad();
@@ -182,8 +185,9 @@ class Learner {
       loss += this.learn_from(example, count).loss;
       yield;
     }
-    this.optimizer.step(warmup_rate(this.optimizer.t + 1, this.model.d_model, WARMUP_STEPS, SCALE));
-    if (this.optimizer.t % AVERAGED_EVERY === 0)
+    const step = optimizer.t + 1;
+    optimizer.step(rate ?? warmup_rate(step, this.model.d_model, WARMUP_STEPS, SCALE));
+    if (optimizer === this.optimizer && step % AVERAGED_EVERY === 0)
       this.recent = [...this.recent.slice(1 - AVERAGED), this.values.slice()];
     return loss;
   }

@@ -231,10 +231,10 @@ class PositionwiseFeedForward extends Module {
 
 /** Self-attention, Add & Norm, feed-forward, Add & Norm               Sec. 3.1, Fig. 1 left */
 class EncoderLayer extends Module {
-  forward(x, { allowed = null } = {}) {
+  forward(x, options) {
     const c = {};
     let attended, fed;
-    [attended, c.self_attention] = this.self_attention.forward(x, x, x, { allowed });
+    [attended, c.self_attention] = this.self_attention.forward(x, x, x, options);
     [x, c.add_norm_1] = this.add_norm_1.forward(x, attended);
     [fed, c.feed_forward] = this.feed_forward.forward(x);
     [x, c.add_norm_2] = this.add_norm_2.forward(x, fed);

@@ -124,7 +124,8 @@ def test_what_is_sent_holds_the_cuts_the_squares_and_what_is_left(broken, run):
     left = len(needed) - 1
     told = f"find the other {left}" if left else "all found"
     assert text.inner_text() == f"✂✂ {squares} {told}"
-    assert f"Found 1 of {len(needed)}. Cuts so far: 2." in broken.locator("#break-says").inner_text()
+    said = broken.locator("#break-says").inner_text()
+    assert f"Found 1 of {len(needed)}. Cuts so far: 2." in said
     broken.get_by_role("button", name="Its numbers").click()
     settled(broken)
     path, head = breaking.split(":")[1:]

@@ -9,7 +9,8 @@ from test_live import page_of
 
 pytestmark = pytest.mark.slow
 NAMES = {"EN", "softmax", "Softmax", "tanh", "Home", "End", "Ctrl", "Transformer", "Add", "Norm",
-         "reverse", "aiayn_np", "NumPy", "unk", "pad", "JavaScript", "d_k", "logit"}  # in both
+         "reverse", "aiayn_np", "NumPy", "unk", "pad", "JavaScript", "d_k", "logit",
+         "Adam"}                                                       # in both
 SEEN = """() => {
   const found = [document.title];
   const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
@@ -60,7 +61,8 @@ def test_no_english_is_left_wherever_the_reader_goes(page):
     for cut in CUTS:
         for mode in ("look", "break"):
             page.evaluate(f"location.hash = 'mode={mode}&src=3+1+4&lang=zh&what-if={cut}'")
-            page.wait_for_function(f"() => view.mode === '{mode}' && name_of(view.changes) === '{cut}'")
+            page.wait_for_function(
+                f"() => view.mode === '{mode}' && name_of(view.changes) === '{cut}'")
             settled(page)
             assert english(page) == [], cut
             for kind in ("encoder_self", "decoder_self", "cross") if mode == "look" else ():

@@ -43,7 +43,8 @@ def step(page, count=1):
 
 def test_learn_pause_one_step_start_again_and_another_seed(page):
     first = page.evaluate("[...learner.values]")
-    assert "21,408 numbers, all drawn at random by seed 1" in page.locator("#learn-about").inner_text()
+    about = page.locator("#learn-about")
+    assert "21,408 numbers, all drawn at random by seed 1" in about.inner_text()
     step(page, 2)
     assert page.locator("#learn-heading").inner_text().startswith("It has practised on 64 lists")
     page.get_by_role("button", name="▶ Learn").click()
@@ -139,14 +140,21 @@ def test_the_way_back_is_that_of_python(page, steps):
     assert radii[-1] == pytest.approx(1.5 + 8 * np.sqrt(np.abs(cross[head]).max() / most), abs=0.06)
 
 
-def test_a_step_on_the_list_makes_its_answer_as_much_likelier_as_is_said(page):
+@pytest.mark.parametrize("steps", [0, 60])
+def test_a_step_on_the_list_makes_its_answer_as_much_likelier_as_is_said(page, steps):
+    if steps:
+        page.evaluate(f"learn_on({steps})")
+        page.wait_for_function("() => !going && !stepping && view.step > 9", timeout=300000)
     page.get_by_role("button", name="What should have happened?").click()
     page.locator(".loss-of").first.wait_for()
     before = page.evaluate("pass_of(learner.task.example(list_typed())).shares")
-    step(page)
+    page.locator("#learn-step").click()
+    page.wait_for_function("() => before_step && !stepping")
+    page.locator("#learn-sure .was").first.wait_for()
     after = page.evaluate("pass_of(learner.task.example(list_typed())).shares")
     times = np.prod(after) / np.prod(before)
     assert times > 1
+    assert page.evaluate("[learner.optimizer.t, learner.losses.length]") == [steps, steps]
     assert f"the right answer is {times:.2f} times as likely" in (
         page.locator("#learn-says").inner_text())
     rows = page.locator("#learn-sure tr").all_inner_texts()

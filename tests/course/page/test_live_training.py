@@ -7,6 +7,7 @@ from javascript import node, packed
 from aiayn_np import Adam, CopyTask, LabelSmoothedCrossEntropy, ReverseTask, SortTask, Transformer
 from aiayn_np.training.optimizer import warmup_rate
 
+pytestmark = pytest.mark.slow
 STEPS = 50
 LEARN = """
 function main({ tree, weights, batches, alone }) {
@@ -45,7 +46,7 @@ def examples(src, tgt, targets):
 
 
 def gradients_of_scores(model, example):
-    """The gradients behind the mask, in the order of `attention_paths`, and the loss."""
+    """The gradients behind the mask, in the order of `attention_paths`, in Python."""
     criterion, found = LabelSmoothedCrossEntropy(0.1), []
     layers = [(layer, ("self_attention",)) for layer in model.encoder.layers]
     layers += [(layer, (name,)) for name in ("self_attention", "cross_attention")
@@ -61,7 +62,7 @@ def gradients_of_scores(model, example):
         softmax.backward = spy
     src, tgt, targets = (np.array([example[name]]) for name in ("src", "tgt", "targets"))
     logits, cache = model.forward(src, tgt)
-    loss, loss_cache = criterion.forward(logits, targets=targets)
+    _, loss_cache = criterion.forward(logits, targets=targets)
     model.backward(criterion.backward(1.0, loss_cache), cache)
     model.zero_grad()
     order = [getattr(layer, name).attention.softmax for layer, (name,) in layers]

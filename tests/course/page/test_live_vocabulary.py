@@ -137,37 +137,3 @@ def test_rules_that_the_page_does_not_have_are_refused(options, message):
     size = 400 if "byte_fallback" in options else 60
     with pytest.raises(ValueError, match=message):
         rules_of(vocabulary_of(lines, size, **options))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("width", "height"), [(1280, 720), (853, 480)])
-@pytest.mark.parametrize("words", [False, True])
-def test_at_a_projector_nothing_is_cut_with_a_question_or_a_change(
-        visit, tmp_path, rng, width, height, words):
-    path = tmp_path / "page.html"
-    if words:
-        vocabulary = vocabulary_of((line for pair in number_words().training for line in pair), 200)
-        task = rules(vocabulary) | dict(name="text", eos=EOS, pad=PAD)
-        text = "drei und zwanzig tausend vier hundert zwölf"
-    else:
-        task = dict(name="reverse", tokens=["<pad>", "<bos>", "<eos>", *"0123456789"], pad=0,
-                    bos=1, eos=2, max_length=10)
-        text = "5 4 0 6 5 0 4 5 4 9"
-    model = Transformer(len(task["tokens"]), N=2, d_model=16, d_ff=16, h=4, max_len=14, rng=rng)
-    path.write_text(live_page(model, task, [text]), encoding="utf-8")
-    page = visit(path, viewport=dict(width=width, height=height))
-
-    def all_fits():
-        page.locator("#app[aria-busy='false']").wait_for(state="attached")
-        assert page.evaluate("document.documentElement.scrollHeight") <= height
-        last = page.locator("#flow svg").last.bounding_box()
-        assert last["height"] > 40
-        assert last["y"] + last["height"] <= height
-
-    page.get_by_role("button", name="Present").click()
-    all_fits()
-    for part in ("positions", "factor", "causal", "muted"):
-        page.locator(f"#if-{part}").click()
-        all_fits()
-        page.get_by_role("button", name="just show me").click()
-        all_fits()

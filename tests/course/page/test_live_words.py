@@ -14,9 +14,10 @@ TEMPLATE = (live.PAGE / "page.html").read_text(encoding="utf-8")
 SCRIPT = live.scripts((*live.FORWARD, *live.INTERFACE))
 TITLES = {"page_title", "things_digits", "things_numbers",
           *(f"title_{task}" for task in ("copy", "reverse", "sort", "text", "words"))}
-PARTS = {"title", "picture", "policy", "style", "script", "data", "weights", "no_script_zh"}  # no words
+PARTS = {"title", "picture", "policy", "style", "script", "data", "weights",
+         "no_script_zh"}                                               # no words
 SAME = {"shares_score", "quoted_start", "box_softmax", "formula_sum", "formula_softmax"}
-CHINESE = "query|key|things|done|features|from|score|parts?|written|more|less"  # names for Chinese words
+CHINESE = "query|key|things|done|features|from|score|parts?|written|more|less"  # Chinese words
 QUOTED = rf"\{{({CHINESE})\}}(?=[\u3400-\u9fff：，。（{{*]|$)"
 SAYS = re.compile(r"\b(?:say|say_with)\(((?:\$\{|[^(){])*)")
 ENDS = {".": "。", "?": "？", "…": "样"}
