@@ -3,7 +3,7 @@
     aiayn-np train reverse
     python docs/draw_live_page.py runs/reverse
 
-It writes docs/_static/live/*.png, at most 70 kB each, and needs `pip install playwright pillow`.
+It writes docs/_static/live/*.png, at most 120 kB each, and needs `pip install playwright pillow`.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from playwright.sync_api import sync_playwright
 from aiayn_course.cli.main import main
 
 FOLDER = Path(__file__).parent / "_static" / "live"
-MOST = 70_000  # bytes of a picture
+MOST = 120_000  # bytes of a picture
 SOURCE = "8 7 0 6 2"
 TYPED = f"src={SOURCE.replace(' ', '+')}"
 CUT = "mute:decoder.layers.1.cross_attention:1"
@@ -41,14 +41,15 @@ def picture_of(page, address, clicks):
         if click:
             page.locator(click).click()
         page.wait_for_timeout(1000)
-        page.wait_for_function("() => !going && !stepping", timeout=300_000)
+        page.wait_for_function("""() => !going && !stepping
+            && (view.mode !== "break" || counted_of.done)""", timeout=300_000)
     return page.screenshot()
 
 
 def small(data):
     """Return a PNG with as many colours as `MOST` bytes hold."""
     image = Image.open(io.BytesIO(data)).convert("RGB")
-    for colours in (128, 64, 32, 16):
+    for colours in (200, 128, 64, 32, 16):
         file = io.BytesIO()
         found = image.quantize(colours, Image.Quantize.MAXCOVERAGE, kmeans=1)
         found.save(file, "PNG", optimize=True)

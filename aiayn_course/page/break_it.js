@@ -280,7 +280,7 @@ function sure_of(t) {
 /** The sentence of a cut, and why: all numbers are of the token that the trained model wrote. */
 function draw_told(needed, is_counted) {
   const [first, other] = thoughts;
-  element("break-send").hidden = !view.tried.length || !has_source;
+  element("break-send").hidden = !view.tried.length || !is_counted || !needed.length;
   element("break-numbers").hidden = !view.changes.muted.length;
   if (!other) {
     const example = make("strong", {}, say(view.tried.length ? "break_next" : "break_begin"));
