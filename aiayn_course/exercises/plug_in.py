@@ -162,7 +162,7 @@ def train_with(*students: type | Callable, steps: int = 100, seed: int = 0,
 
     Raises
     ------
-    ValueError without a part of a model, or for an unknown language
+    ValueError if no part is given, if one is no part of a model, or if the language is unknown
     """
     with speaking(language):
         must_be_parts(students)

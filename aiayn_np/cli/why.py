@@ -72,7 +72,7 @@ def answer(written, n, made_of, lost, against):
 def table(rows, biases):
     """Return a table of the tokens by the size of their shares, with the biases at the end.
 
-    rows : (place, word, share, loss of log p, loss with the weights held)
+    rows : (place, word, share, fall of log p without the word, this fall with weights held)
     """
     columns = max(width(word) for word in ("word", *(word for _, word, *_ in rows)))
     lines = [f"   {'word':<{columns}}  {'place':<10}   share  replaced    held"]

@@ -117,7 +117,7 @@ class Split(NamedTuple):
 
 
 class Run(NamedTuple):
-    """The arrays of a call of forward and of backward, by path."""
+    """The arrays of a layer, by path, after a forward and after the backward that follows it."""
 
     stays: set  # the paths of the arrays that forward left where they are
     kept: dict  # {path: array} after forward

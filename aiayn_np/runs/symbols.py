@@ -32,7 +32,7 @@ class SymbolTraining(Training, Task):
 
     @staticmethod
     def begin(options: dict, files: None) -> tuple:
-        """Give the model its positions."""
+        """Set max_len of a new run: the longest sequence, and room for a longer output."""
         options["max_len"] = options["max_length"] + MORE
         return None, None
 

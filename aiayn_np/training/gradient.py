@@ -46,10 +46,10 @@ def gradient_of(model: Module, criterion: Any, measure: Callable[[Cache], Any], 
 
 @dataclass
 class SharedGradient:
-    """Add the gradient of a batch, computed in `accumulate` shares on each of the ranks.
+    """Add the gradient of a batch to the gradients of the parameters.
 
-    A call with a batch and a generator returns the triple of `gradient_of`, equal on all ranks.
-    A single share is computed by `gradient_of` alone.
+    Each rank computes its part of the rows, in `accumulate` shares. A call with a batch and a
+    generator returns the triple of `gradient_of`, the same on all ranks.
     """
 
     model: Module

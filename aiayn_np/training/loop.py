@@ -1,6 +1,6 @@
 """Training: batch, forward, loss, backward, rate, step, and again (Sec. 5).
 
-`training_steps` is the loop of the toy tasks (toys.py) and of all runs (runs/training.py).
+`training_steps` is the loop of the toy tasks (toys.py) and of all runs (runs/run.py).
 """
 
 import copy
