@@ -19,8 +19,7 @@ trains the Transformer with the student's layer. The files to fill in are in not
     kinds, edits, explaining           edits of the right formula; the one that explains an answer
     tracing, asking                    the first wrong line; the question and the hints
     plug_in                            the student's parts in the real model
-    grading, running                   a row for each file of a folder (`aiayn-np grade`), each
-                                       checked in a process that has limits
+    grading, running                   `aiayn-np grade`: a row and a process for each file
     yours, verdict                     the numbers that readers of lessons measure themselves
     language, chinese.json             the language of all texts
     editions                           the student edition of a lesson (`aiayn-np lessons`)

@@ -53,7 +53,8 @@ def limit(seconds, memory):
     def hook(event, args):
         if FORBIDDEN.match(event):
             raise PermissionError(f"a file that is graded must not use {event}")
-        if ALTERING.match(event) and (event != "open" or args[2] & WRITING):
+        reads = event == "open" and not args[2] & WRITING and not os.path.isdir(args[0])
+        if ALTERING.match(event) and not reads:
             for path in args[: 1 if event == "open" else 2]:
                 if isinstance(path, (str, bytes)) and not os.path.join(
                         os.path.realpath(os.fsdecode(path)), "").startswith(home):
