@@ -318,10 +318,6 @@ def row_variance(Q, K, *, allowed=None):
         s = np.where(allowed, s, np.nan)
     return np.nanvar(s, axis=-1).mean(axis=(0, 2))
 '''),
-    "scale_moved: by block": ("scale_moved", '''
-def scale_moved(W_Q, h):
-    return np.concatenate([w / np.sqrt(w.shape[1]) for w in np.split(W_Q, h, axis=1)], axis=1)
-'''),
     "margin: one-hot": ("margin", '''
 def margin(weights, places, shuffled):
     T = weights.shape[-1]
@@ -350,15 +346,6 @@ def prefix_score(weights, ids):
     r = a.any(axis=2)
     on = np.where(a[:, None], weights, 0).sum(axis=3).transpose(1, 0, 2)[:, r]
     return on.mean(axis=1) if r.any() else np.zeros(weights.shape[1])
-'''),
-    "token_shares: forward by source": ("token_shares", '''
-def token_shares(x, weights, W_VO, e):
-    B, T, d = x.shape
-    p = np.zeros((B, T, T, d))
-    p[:, np.arange(T), np.arange(T)] = x
-    for A, W in zip(weights, W_VO):
-        p = p + np.einsum('bhtj,bsjd,hde->bste', A, p, W)
-    return p[:, :, -1] @ e
 '''),
     "token_shares: four roads": ("token_shares", '''
 def token_shares(x, weights, W_VO, e):

@@ -266,11 +266,6 @@ WRONG = [
         ("standard deviation", "scores.std(axis=-1, where=allowed)"),
         ("unbiased variance", UNBIASED), ("masked keys counted", "(scores * allowed).var(axis=-1)"),
         ("masked keys counted", "np.where(allowed, scores, -math.inf).var(axis=-1)"))),
-    (14, "row_variance", "heads mixed", (
-        "return variances.mean(axis=(0, 2))", "return np.full(Q.shape[1], variances.mean())")),
-    (14, "row_variance", "weights instead of scores", (VARIANCES, (
-        "[w := np.exp(scores) * allowed, (w / w.sum(axis=-1, keepdims=True)).var(axis=-1, where="
-        "allowed)][1]"))),
     *((14, "scale_moved", diagnosis, ("math.sqrt(d_k)", code)) for diagnosis, code in (
         ("root cut off", "math.isqrt(d_k)"), ("wrong d_k", "math.sqrt(h)"),
         ("wrong d_k", "math.sqrt(W_Q.shape[1])"), ("wrong d_k", "math.sqrt(len(W_Q))"))),
@@ -278,17 +273,8 @@ WRONG = [
     (15, "margin", "queries without a place", (
         MARGIN, "return (score.sum(axis=0) - baseline.sum(axis=0)) / places.size")),
     (15, "margin", "baseline missing", (" - baseline.mean(axis=0)", "")),
-    (15, "margin", "sign", (MARGIN, "return baseline.mean(axis=0) - score.mean(axis=0)")),
-    (15, "margin", "heads mixed", (MARGIN, "return (score - baseline).mean() * np.ones(weights"
-                                           ".shape[1])")),
-    (15, "margin", "hits instead of weights", (
-        "score = weights[b, :, t, places[b, t]] ",
-        "best = weights.argmax(axis=-1)[b, :, t]; score = 1 * (best == places[b, t][:, None]) "),
-     ("baseline = weights[b, :, t, shuffled[b, t]]",
-      "baseline = 1 * (best == shuffled[b, t][:, None])")),
     *((15, "best_job", "threshold too low", ("untrained.max()", code)) for code in (
         "untrained.mean()", "untrained.max(axis=(0, 2))", "0")),
-    (15, "best_job", "threshold missing", ("has_job, m", "has_job | True, m")),
     (15, "best_job", "no job is 0", (", -1)", ", 0)")),
     (15, "best_job", "no job is 0", (".argmax(axis=1)", ".argmax(axis=1) + 1")),
     *((16, "muted", diagnosis, (REPLACED, code)) for diagnosis, code in (
@@ -302,17 +288,11 @@ WRONG = [
                          " heads[:, head - 1][real].mean(axis=0)"))),
     (16, "muted", "the others muted", ("heads.copy()", "0 * heads"), (
         "= 0 if real is None", "= heads[:, head] if real is None")),
-    (16, "muted", "features interleaved", (REPLACED, "kept = kept.swapaxes(1, 2).reshape(B, T, -1);"
-     " kept[..., head::h] = 0 if real is None else heads[:, head][real].mean(axis=0)"),
-     ("kept.swapaxes(1, 2).reshape(B, T, h * d_v)", "kept")),
     *((17, "prefix_score", diagnosis, (ROLLED, code)) for diagnosis, code in (
         ("the token itself", "earlier"), ("the token itself", "np.roll(earlier, -1, axis=-1)"),
         )),
     (17, "prefix_score", "one occurrence", (").sum(axis=-1) ", ").max(axis=-1) ")),
     (17, "prefix_score", "rows and columns", ("(weights *", "(weights.mT *")),
-    (17, "prefix_score", "divided by all positions", ("swapaxes(1, 2)[counts].mean(axis=0)",
-                                                      "mean(axis=(0, 2))")),
-    (17, "prefix_score", "nothing repeated", ("if not counts.any()", "if False")),
     *((18, "token_shares", diagnosis, (old, new)) for diagnosis, old, new in (
         ("roads missing", "grad + of_heads", "of_heads"), ("roads missing", "(1, 0)", "(1,)"),
         ("roads missing", "(1, 0)", "(0,)"), ("layers in the wrong order", "(1, 0)", "(0, 1)"),

@@ -20,13 +20,10 @@ SUBMITTED = {  # name of a student: exercise, changes of the solution
 }
 
 
-def objects_of(number):
-    return next(e.objects for e in EXERCISES.values() if e.number == number)
-
-
 def marks(number, edits):
     """The points that `check` gives, one for each class and function."""
-    return sum(bool(check(answer(number, name, *edits))) for name in objects_of(number))
+    objects = next(e.objects for e in EXERCISES.values() if e.number == number)
+    return sum(bool(check(answer(number, name, *edits))) for name in objects)
 
 
 def called(folder, *words):

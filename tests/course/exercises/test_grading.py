@@ -68,10 +68,8 @@ ATTACKS = {  # name -> (code before a wrong answer, what its row says)
     "writes a verdict to every file": (WRITE.format(
         '"secret\\0right\\x001\\0"'), "check changed"),
     "writes numbers that are none": (WRITE.format('"x\\0right\\0nan\\0"'), "check changed"),
-    "writes half of JSON": (WRITE.format("'{\"message\": 5'"), "check changed"),
     "leaves early": ("import sys\nsys.exit(0)", "wrong axis"),
     "leaves at once": ("import os\nos._exit(0)", "exits"),
-    "leaves when the check calls": ("import atexit\natexit.register(print, 'right')", "wrong axis"),
     "raises a signal": ("import signal\nsignal.raise_signal(9)", "exits"),
     "forks": ("import os\nos.fork()", "wrong axis"),
     "starts a process": ("import subprocess\nsubprocess.Popen(['sleep', '61.25'])", "wrong axis"),
@@ -79,13 +77,8 @@ ATTACKS = {  # name -> (code before a wrong answer, what its row says)
     "limits whoever grades": ("import os, resource\nresource.prlimit(os.getppid(), 0, (1, 1))",
                               "wrong axis"),
     "loads the C library": ("import ctypes\nctypes.CDLL(None).kill(0, 9)", "wrong axis"),
-    "replaces json.dumps": ("import json\njson.dumps = json.dump = lambda *_: 'right'",
-                            "wrong axis"),
     "replaces os.write": ("import os\nos.write = print", "wrong axis"),
-    "replaces sys.exit and _exit": ("import os\nos._exit = print", "wrong axis"),
-    "replaces a builtin": ("import builtins\nbuiltins.all = lambda _: True", "wrong"),
     "replaces isinstance": ("import builtins\nbuiltins.isinstance = lambda *_: True", "exits"),
-    "closes everything": ("import os\nos.closerange(0, 30)", "exits"),
     "closes stdout": ("import sys\nsys.stdout.close()\nsys.stderr.close()", "wrong axis"),
     "sleeps for ever": ("import time\ntime.sleep(10**6)", "too slow"),
     "ignores the time": ("import signal\ndef f():\n    for s in (24, 27): signal.signal(s, print)\n"
@@ -94,7 +87,6 @@ ATTACKS = {  # name -> (code before a wrong answer, what its row says)
     "prints for ever": ("while True: print('x' * 10**6)", "wrong axis"),
     "writes a gigabyte": ("for i in range(100): open(str(i), 'wb').write(bytes(10**7))",
                           "wrong axis"),
-    "goes elsewhere": ("import os\nos.chdir('/')\nopen('x', 'w')", "wrong axis"),
     "deletes what is beside it": ("import shutil\nshutil.rmtree('{place}')", "wrong axis"),
     "links outwards": ("import os\nos.symlink('{place}', 'a')\nos.remove('a/bert/01_softmax.py')",
                        "wrong axis"),
@@ -103,7 +95,6 @@ ATTACKS = {  # name -> (code before a wrong answer, what its row says)
     "crashes": ("import faulthandler\nfaulthandler._sigsegv()", "exits"),
     "an error whose text ends it": (
         "class E(Exception):\n    def __str__(self): raise SystemExit\nraise E", "wrong axis"),
-    "a message without end": ("raise ValueError('x' * 10**7)", "wrong axis"),
 }
 
 
@@ -126,23 +117,6 @@ def test_no_attack_earns_a_point_or_ends_the_others(tmp_path, name):
     assert not any(b"61.25" in line for line in command_lines())
 
 
-HARMLESS = ["import numpy.ma", "import numpy.fft, numpy.lib.recfunctions", "import pandas",
-            "import matplotlib.pyplot", "import numpy\nnumpy.ma.array([1])",
-            "class E(Exception):\n    def __str__(self): raise ValueError\nraise E"]
-
-
-@LINUX
-@pytest.mark.slow
-def test_what_replaces_nothing_costs_no_point(tmp_path):
-    """Imports add modules to NumPy, and an error of the student's own may have no text."""
-    for i, code in enumerate(HARMLESS):
-        for where, text in {"above": f"{code}\n{RIGHT}", "below": f"{RIGHT}\n{code}"}.items():
-            (tmp_path / f"{where}{i}_01_softmax.py").write_text(text)
-    rows = list(grade(tmp_path))
-    assert len(rows) == 2 * len(HARMLESS)
-    assert [row for row in rows if not row.passed] == []
-
-
 @pytest.mark.parametrize(("said", "points"), [
     ("s\0right\0" "3\0", 3), ("s\0wrong\0" "2\0why", 2), ("s\0right\0" "99\0", None),
     ("s\0right\0" "2\0", None), ("s\0wrong\0" "3\0", None), ("s\0wrong\0" "-1\0", None),
@@ -160,16 +134,6 @@ def test_a_process_without_a_verdict_gets_one():
     assert verdict("s", 1, 3, "", "", None)[:2] == (0, "too slow")
     assert verdict("s", 1, 3, "", "x\nMemoryError\n", 1) == (
         0, "exits", "it ends the process, with code 1, before it was checked. MemoryError")
-
-
-@pytest.mark.slow
-def test_every_run_draws_numbers_of_its_own_and_a_seed_repeats_them(tmp_path):
-    (tmp_path / "anna").mkdir()
-    (tmp_path / "anna" / "01_softmax.py").write_text(WRONG)
-    rows = [next(grade(tmp_path, seed=seed)) for seed in (None, None, 5, 5)]
-    assert rows[0].seed != rows[1].seed
-    assert [row.seed for row in rows[2:]] == [5, 5]
-    assert rows[2].message == rows[3].message
 
 
 @pytest.mark.slow
@@ -243,14 +207,6 @@ def test_it_sees_an_empty_folder_no_environment_and_no_input(tmp_path, monkeypat
                  "assert os.path.samefile('.', os.environ['HOME'])\nassert sys.flags.isolated\n"
                  "assert 'SECRET' not in os.environ\nassert sys.stdin.read() == ''\n" + RIGHT)
     assert (row.passed, row.message) == (True, "")
-
-
-@LINUX
-@pytest.mark.slow
-def test_a_large_file_cannot_be_written(tmp_path):
-    row = graded(tmp_path, "open('a', 'wb').write(bytes(2 * 10**7))\n" + RIGHT)
-    assert row.passed
-    assert "File too large" in row.message
 
 
 def command_lines():
