@@ -292,7 +292,6 @@ WRONG = [
         ("the token itself", "earlier"), ("the token itself", "np.roll(earlier, -1, axis=-1)"),
         )),
     (17, "prefix_score", "one occurrence", (").sum(axis=-1) ", ").max(axis=-1) ")),
-    (17, "prefix_score", "rows and columns", ("(weights *", "(weights.mT *")),
     *((18, "token_shares", diagnosis, (old, new)) for diagnosis, old, new in (
         ("roads missing", "grad + of_heads", "of_heads"), ("roads missing", "(1, 0)", "(1,)"),
         ("roads missing", "(1, 0)", "(0,)"), ("layers in the wrong order", "(1, 0)", "(0, 1)"),

@@ -21,6 +21,9 @@ SAME = {  # changes that compute the same: (exercise, function, change)
     (10, "forward", "np.take_along_axis(q, targets[..., None], axis=-1) ->"
                     " np.take_along_axis(q, targets[..., None], )"),
     (13, "greedy_decode", "-1 -> +1"),  # the last of two axes
+    (14, "scale_moved", "W_Q.shape[1] // h -> W_Q.shape[1] / h"),
+    *((17, "prefix_score", f"np.roll(earlier, 1, axis=-1) -> np.roll(earlier, 1, {axis})")
+      for axis in ("", "axis=None")),  # the last key is never earlier
 }
 
 
