@@ -276,7 +276,6 @@ WRONG = [
     *((15, "best_job", "threshold too low", ("untrained.max()", code)) for code in (
         "untrained.mean()", "untrained.max(axis=(0, 2))", "0")),
     (15, "best_job", "no job is 0", (", -1)", ", 0)")),
-    (15, "best_job", "no job is 0", (".argmax(axis=1)", ".argmax(axis=1) + 1")),
     *((16, "muted", diagnosis, (REPLACED, code)) for diagnosis, code in (
         ("mean left out", "kept[:, head] = 0"),
         ("another mean", "kept[:, head] = 0 if real is None else heads[:, head].mean(axis=(0, 1))"),
@@ -291,7 +290,6 @@ WRONG = [
     *((17, "prefix_score", diagnosis, (ROLLED, code)) for diagnosis, code in (
         ("the token itself", "earlier"), ("the token itself", "np.roll(earlier, -1, axis=-1)"),
         )),
-    (17, "prefix_score", "one occurrence", (").sum(axis=-1) ", ").max(axis=-1) ")),
     *((18, "token_shares", diagnosis, (old, new)) for diagnosis, old, new in (
         ("roads missing", "grad + of_heads", "of_heads"), ("roads missing", "(1, 0)", "(1,)"),
         ("roads missing", "(1, 0)", "(0,)"), ("layers in the wrong order", "(1, 0)", "(0, 1)"),
