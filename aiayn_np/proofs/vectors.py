@@ -54,6 +54,7 @@ def difference(case: dict[str, Any], x: np.ndarray, right: np.ndarray) -> tuple[
     same = (x == right) | (np.isnan(x) & np.isnan(right))
     with np.errstate(invalid="ignore"):
         error = np.where(same, 0.0, abs(x.astype(float) - right))
+    error[np.isnan(error)] = np.inf
     error /= max(1, abs(right[np.isfinite(right)]).max(initial=0))
     wrong = ~(error <= case["tolerance"]["float32" if short else "float64"])
     if not wrong.any():
@@ -98,11 +99,13 @@ class Comparison:
                 lines.append(f"{component:<31}{f'{len(part)} of {asked}':<12}"
                              f"{max(pair.error for pair in part):.0e}"
                              f"{f'  WRONG: {len(wrong)}' if wrong else ''}")
-            lines += [f"  {p.case['name']} {p.name}: {p.fault}" for p in wrong[:1]]
+            first = {pair.name: pair for pair in wrong[::-1]}          # of each tensor
+            lines += [f"  {p.case['name']} {name}: {p.fault}" for name, p in sorted(first.items())]
             lines += [f"  {cause}" for cause in self.causes[component]]
         asked, compared, bad = counts
+        more = f", and {len(self.problems)} could not be compared" if self.problems else ""
         return "\n".join([*lines, *self.problems, f"{compared} of {asked} tensors compared,"
-                          f" {compared - bad} agree, {bad} are wrong"])
+                          f" {compared - bad} agree, {bad} are wrong{more}"])
 
 
 def compare_vectors(folder: str | Path, theirs: str | Path, *,
@@ -188,4 +191,8 @@ def hint_of(pair):
         return f"{name} is transposed"
     if np.array_equal(x, short) and not difference(case, short, right)[1]:
         return f"{name} was computed in float32, where float64 was meant"
+    if x.shape == right.shape and np.isfinite(x).all() and right.any():
+        factor = (x * right).sum() / (right * right).sum()
+        if not difference(case, x, factor * right)[1]:
+            return f"{name} is {factor:.6g} times the right numbers, in {case['name']}"
     return ""
