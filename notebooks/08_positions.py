@@ -377,7 +377,7 @@ trained.figure()
 #
 # With either of the paper's codes, sequences of 10 symbols are almost never copied exactly. One symbol further than in training, sinusoids copy a third in the median, from nearly none to more than half by seed, and learned positions none. <!-- result -->
 #
-# On the left is the training. Learned positions learn sooner (95 % of the tokens right at step 110, not 170), and at the end all are alike, near 0.1 (smoothing: Lesson 10). On the right is the share copied exactly.
+# Above on the left is the training. Learned positions learn sooner (95 % of the tokens right at step 110, not 170), and at the end all are alike, near 0.1 (smoothing: Lesson 10). On the right is the share copied exactly. Below are the paired differences with their intervals: one symbol further the interval still holds 0, so it is not settled.
 #
 # Relative positions hold longer.
 #
