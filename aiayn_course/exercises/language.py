@@ -39,7 +39,7 @@ PIECE = re.compile(rf" +|[（“]*(?:[\u4e00-\u9fff]|{LETTER}(?: |{LETTER}){{0,9
 # Names of mistakes and of tensors that follow a pattern.
 PATTERNS = (
     "{function} left out", "{other} instead of {function}",
-    "{option} not passed on", "{option} changes it", "{name} is fixed",
+    "{option} not passed on", "{name} is fixed",
 )
 
 chosen: contextvars.ContextVar[str | None] = contextvars.ContextVar("language", default=None)

@@ -27,7 +27,7 @@ CODE = re.compile(r"(\w+ ?((= ?[\w.]+ ?)+|\([\d, ]*\))(, )?)+|return .*|")  # th
 OTHERS = (  # that no rule below finds
     "ok", "WRONG", "not looked at", "output", "loss", "gradient of the logits", "True and False",
     "integers", "real numbers", "factor", "not readable", "memory", "missing", "exits", "too slow",
-    "error", "stops", "values after each step", "gradients after each step",
+    "error", "inf", "stops", "values after each step", "gradients after each step",
     *comparing.COUNTED.values(),
     *(text for what, _, why in SIZES for text in (what, why)),
     *(text for what, _, why in PARTS for text in (what, why)), comparing.NEARLY,
@@ -82,7 +82,7 @@ def of_the_errors():
     """What is said to errors of Python and NumPy."""
     for _, diagnosis, sentence in (*errors.SAID, *errors.NO_ARRAY):
         yield from (diagnosis, sentence)
-    yield from (words for _, words in (*errors.BEGINS, *errors.ASKED))
+    yield from (words for _, words in errors.ASKED)
     yield from (*questions.ASKED, *asking.SEEN.values())
     for kind in kinds.KINDS:
         yield from (kind.key, kind.question, kind.sentence)

@@ -238,7 +238,7 @@ WRONG = [
         " rng=rng)"), ("self.add_norm_2.forward(x, fed,", "self.add_norm_2.forward(fed, x,")),
     (1, "Softmax", "one maximum for all", ("highest = scores.max(axis=-1, keepdims=True)",
                                            "highest = scores.max()")),
-    (12, "EncoderLayer", "terms left out", (
+    (12, "EncoderLayer", "uses of x lost", (
         "return grad_x + sum(self.self_attention.backward(grad_attended, cache.self_attention))",
         "return grad_x + self.self_attention.backward(grad_attended, cache.self_attention)[0]")),
     (12, "EncoderLayer", "another part", (

@@ -13,21 +13,22 @@ import numpy as np
 
 from aiayn_np.text.columns import width
 
-from ..language import WIDTH, listed, say, tidy
+from ..language import WIDTH, listed, say, say_name, tidy
 from ..topics.questions import OF_KEY
 from .comparing import measured
 from .example import Example
 from .explaining import is_wrong, observed
 from .fitting import refitted
 from .kinds import HAND, KINDS
-from .operands import functions_of, names_in, tree_of
+from .operands import functions_of, names_in, source_of, tree_of
 from .report import kinds_in
 from .stop import FIRST
 from .tracing import Watch
 
-NO_CODE = "Here no piece of your code can be set beside the right one: hint=3 gives the derivation."
 NO_CAUSE = "No single cause is known. Compare each of your steps with the derivation: hint=3."
 ALL_SAID = "What is wrong stands in the report. hint=3 gives the derivation."
+NEW_ARRAY = "It writes into the array. `x = x - m` makes a new one, and so do np.where and np.copy."
+OF_A_RETURN = "wrong count", "order", "no cache", "nothing returned"
 LONG = 80  # columns of a line that is quoted
 PART = re.compile(r"(self\.\w+)(?:\.forward|\.backward)?\(")  # a part that is called
 LINE = "What comes into this line, and what can it not take?"
@@ -35,9 +36,8 @@ SEEN = {  # the diagnosis of what is seen at once: a question
     "zero": "Which line adds to the gradient, and is that line reached?",
     "no gradient": "When this input grows a little, what happens to the output?",
     "sign": "Where does a minus come in?",
-    "rng changes it": "Which line uses rng, and what must it do where dropout is off?",
-    "nearly": "Which small number, or which type, comes in?",
     "number of axes": "Which line counts axes, or asks how many there are?",
+    "nearly": "Which small number, or which type, comes in?",
     "some cases": "What is special there?",
     "some entries": "What is special about them?",
     "nan": LINE, "inf": LINE,
@@ -47,6 +47,7 @@ SEEN = {  # the diagnosis of what is seen at once: a question
 def told(checking, stop):
     """Return the texts of a Report on what ended a check, as a dict."""
     derivation = [say(text) for text in checking.subject.derivation(checking.stage)]
+    code = ""
     if stop.finding:
         story = Story(checking, stop)
         where, question, code = story.where(), story.question(), story.code()
@@ -55,11 +56,8 @@ def told(checking, stop):
         cause = f"{refitted(stop, checking)} {stop.cause}".strip() or say(
             NO_CAUSE if stop.failure else ALL_SAID)
         where, question, example = stop.where, stop.question, None
-        code = stop.failure and checking.trial and beside(
-            checking, stop.failure.code, stop.failure.target,
-            Watch(checking.formula, checking.stage, checking.trial).names())
     return dict(state=state_of(checking, stop), where=sentence(where), question=tidy(question),
-                example=example, hints=(sentence(cause), sentence(code or "") or say(NO_CODE),
+                example=example, hints=(sentence(cause), sentence(code or beside(checking, stop)),
                                         "\n".join(derivation)))
 
 
@@ -76,19 +74,71 @@ def state_of(checking, stop):
     return say("Right: {right}. Wrong: {wrong}.", right=say("forward"), wrong=listed(wrong, 3))
 
 
-def beside(checking, mine, target, names):
-    """Return a sentence with the student's line beside the formula's line for `target`, or ""."""
-    formula = checking.formula
-    right = formula.code_of(target)
-    files = {function.__code__.co_filename for function in functions_of(checking.student)}
-    if not right or not mine:
-        return ""
-    right = in_his_names(right, names, names_in(files), formula.made_of)
-    if any(ast.unparse(node) == right for file in files for node in ast.walk(tree_of(file))
-           if isinstance(node, ast.expr)):
-        return ""                                                      # it stands there already
-    return say("Your line is {code}.", code=f"`{mine}`") + " " + say(
-        "The formula has {right} there.", right=f"`{right}`")
+def beside(checking, stop):
+    """Return a sentence with the student's line beside the right one.
+
+    The line is the one that stops, or that makes the wrong tensor. What the formula makes of the
+    same name or tensor stands beside it, or else its last line.
+    """
+    formula, failure = checking.formula, stop.failure
+    tensors = stop.tensor or (stop.finding.wrong if stop.finding else "")
+    tensor = tensors if isinstance(tensors, str) else tensors[0]
+    mine = stop.code or (failure and failure.code) or line_for(checking, tensor)
+    if stop.diagnosis in OF_A_RETURN:
+        return yours(mine, tensor) + " " + say("It must end with {right}.",
+                                               right=f"`{right_return(checking)}`")
+    if stop.code:
+        return yours(mine, tensor) + " " + say(NEW_ARRAY)
+    right = formula.code_of(failure.target if failure else tensor)
+    names = Watch(formula, checking.stage, checking.trial).names() if (
+        checking.trial and (failure or stop.finding)) else {}
+    code = in_his_names(right or formula.last_line, names, names_in(files_of(checking)),
+                        formula.made_of)
+    if stop.diagnosis == "overwritten":
+        code = f"self.{tensor} += {code}"
+    elif code in mine:
+        return say("Your line {code} is that of the formula: look at what comes into it.",
+                   code=f"`{mine}`")
+    return yours(mine, tensor) + " " + say(
+        "The formula has {right} there." if right else "The formula ends with {right}.",
+        right=f"`{code}`")
+
+
+def yours(line, tensor):
+    """Return a sentence with the student's line, or one that says that there is none."""
+    return say("Your line is {code}.", code=f"`{line}`") if line else say(
+        "No line of yours makes {name}.", name=say_name(tensor or "output"))
+
+
+def right_return(checking):
+    """Return the line that a method must end with."""
+    if checking.stage == "function":
+        return "return " + checking.formula.last_line
+    moving = [f"grad_{name}" for name in checking.trial.moving]
+    return "return y, cache" if checking.stage == "forward" else f"return {', '.join(moving)}" if (
+        moving) else "return None"
+
+
+def files_of(checking):
+    return {function.__code__.co_filename for function in functions_of(checking.student)}
+
+
+def line_for(checking, tensor):
+    """Return the student's statement that makes a tensor, or the last one that returns, or ""."""
+    wanted = {"forward": ["forward"], "backward": ["backward"]}.get(checking.stage, [])
+    lines = [(function.__code__.co_filename, line) for function in functions_of(checking.student)
+             for top in ast.walk(tree_of(function.__code__.co_filename))
+             if isinstance(top, ast.FunctionDef) and (not wanted or top.name in wanted)
+             and top.lineno == function.__code__.co_firstlineno for line in ast.walk(top)
+             if isinstance(line, (ast.Assign, ast.AugAssign, ast.Expr, ast.Return))]
+    found = [one for one in lines if f"self.{tensor}" in ast.unparse(one[1])] if (
+        tensor.endswith(".grad")) else [one for one in lines if isinstance(
+            one[1], ast.Return)] or (lines if not wanted else [])
+    return shorten(source_of(found[-1][0], found[-1][1].lineno)) if found else ""
+
+
+def shorten(code):
+    return code if len(code) <= LONG else f"{code[: LONG - 2].rstrip()} …"
 
 
 def in_his_names(code, names, used, made_of):
@@ -161,11 +211,10 @@ class Story:
         self.watch = Watch(checking.formula, self.finding.stage, self.trial, self.finding.wrong,
                            self.edit)
         self.spot = self.watch.spot()
-        self.mine = self.watch.names() if self.edit else {}
+        self.mine = self.watch.names()
         self.got, self.want = observed(self.trial, name)
         if self.spot:
             self.got, self.want = self.spot.got, self.spot.want
-        self.is_empty = bool(self.seen) and self.seen[0] in ("nan", "inf")
 
     def example(self):
         """Return the Example of the first wrong value, in the smallest case, or None."""
@@ -178,12 +227,11 @@ class Story:
     def where(self):
         """Return a sentence on the student's line that holds the first wrong value, or ""."""
         spot = self.spot
-        if not spot or not spot.sure or self.is_empty or not (spot.right or self.edit):
-            return ""                                                  # of nan, a line is named
+        if not spot or not spot.sure or not (spot.right or self.edit):
+            return ""
         right = spot.right and say("{name} in line {line} is right", name=f"`{spot.right[2]}`",
                                    line=spot.right[1])
-        code = spot.code if len(spot.code) <= LONG else f"{spot.code[: LONG - 2].rstrip()} …"
-        code = f"`{code}`"
+        code = f"`{shorten(spot.code)}`"
         wrong = say("{name} in line {line} is not yet: {code}." if right else
                     "{name} in line {line} is not right yet: {code}.", line=spot.key[1], code=code,
                     name=f"`{spot.key[2]}`") if spot.key[2] else say(
@@ -204,9 +252,8 @@ class Story:
     def measured(self):
         """Return a sentence on how the student's numbers differ, or ""."""
         if self.seen:
-            rest = FIRST.sub("", self.seen[1], count=1).strip()        # the example shows nan
-            return rest if self.is_empty and rest else self.seen[1]
-        if said := measured(self.finding.stage, self.trial, self.got, self.want):
+            return self.seen[1]
+        if said := measured(self.got, self.want):
             return said
         known = self.edit or self.diagnosis == "wrong"
         return FIRST.match("" if known else self.finding.why)[0]       # type: ignore[index]
@@ -214,7 +261,7 @@ class Story:
     def asked(self):
         """Return the question itself."""
         seen, edit = self.seen, self.edit
-        no_line = self.is_empty and not FIRST.sub("", seen[1], count=1)
+        no_line = seen and seen[0] in ("nan", "inf") and not self.where()
         if seen and seen[0] in SEEN and not no_line and not (edit and edit.known):
             into = seen[0] == "zero" and self.finding.wrong[0].startswith("grad_")
             return say(SEEN["no gradient" if into else seen[0]])
@@ -231,46 +278,35 @@ class Story:
             return rest.strip() or self.unknown()
         if edit.known:
             return say(edit.known)
-        is_option = edit.key.endswith("not passed on")
-        piece = edit.piece if is_option else self.in_his_names(edit.piece)
-        if is_option and self.passes(edit):
-            return say("{option} is passed on, and what is in it has no effect. The mistake stands"
-                       " where it is made: look at the arguments there.", option=f"`{piece}`")
+        piece = edit.piece if edit.key.endswith("not passed on") else self.in_his_names(edit.piece)
         codes = [f"`{self.in_his_names(after)}`" for _, after in edit.pieces
                  if after != "pass" and not edit.kind.is_device]
         said = say(edit.kind.sentence, piece=f"`{piece}`")
         return say("{key}: your numbers are those of {codes}." if codes else "{key}.",
                    key=said, codes=listed(codes, 2) if codes else "")
 
-    def passes(self, edit):
-        """Tell whether the student's code passes on the option that an edit leaves out."""
-        def given(trees):
-            return {ast.unparse(node.func).removesuffix(".forward") for tree in trees
-                    for node in ast.walk(tree) if isinstance(node, ast.Call)
-                    and edit.piece in [option.arg for option in node.keywords]}
-
-        right = given(ast.parse(before) for before, _ in edit.pieces)
-        return right <= given(map(tree_of, {key[0] for key in self.watch.mine}))
-
     def unknown(self):
-        """Return a sentence on the first value that may be wrong, or ""."""
+        """Return a sentence on the last value that is right, and the next that is not known."""
         other = self.watch.unknown()
-        if not other:
-            key = self.watch.last_right()
-            return say("The last value that is right on the way is {name} in line {line}. Compute"
-                       " the next one by hand.", name=f"`{key[2]}`", line=key[1]) if key else ""
-        key = self.watch.last_right(other, self.watch.mine[other].when[0])
-        return say("{name} in line {line} is right. Compute {other} in line {number} by hand.",
-                   name=f"`{key[2]}`", line=key[1], other=f"`{other[2]}`", number=other[1]) if (
-            key) else say("Compute {other} in line {number} by hand.", other=f"`{other[2]}`",
-                          number=other[1])
+        if self.spot and other == self.spot.key:                       # it is wrong, as is said
+            other = None
+        right = self.watch.last_right(other, self.watch.mine[other].when[0]) if other else (
+            self.watch.last_right())
+        said = [say("The last value that is right on the way is {name} in line {line}.",
+                    name=f"`{right[2]}`", line=right[1])] if right else []
+        if other:
+            said.append(say("The formula has no value such as {other} in line {number}, which may"
+                            " be right all the same: compute it by hand.", other=f"`{other[2]}`",
+                            number=other[1]))
+        elif right:
+            said.append(say("Compute the next one by hand."))
+        return " ".join(said)
 
     def code(self):
         """Return a sentence with the wrong code and the right one, in the student's names."""
         sure = self.spot and not self.spot.doubt
         if self.edit is None:
-            return beside(self.checking, self.spot.code, self.spot.key[2],
-                          self.watch.names()) if sure else ""
+            return ""
         is_there = sure and any({*PART.findall(after)} <= {*PART.findall(self.spot.code)}
                                 for _, after in self.edit.pieces)
         line = say(" in line {number}", number=self.spot.key[1]) if is_there else ""

@@ -23,7 +23,6 @@ class Check:
     fill: Callable  # give trials results, also of a wrong shape, and tell whether all have them
     tensors: Callable  # the names of what a stage compares
     suspect: Callable  # raise a Stop for a fault that no edit of the formula makes
-    seen: Callable  # what is seen at once, given what `look` sees
     code: Callable  # the Code in which a mistake of the stage may stand
 
     def __init__(self, subject, student, cases):
@@ -78,7 +77,7 @@ class Check:
     def diagnosed(self, trials, wrong):
         """Return a Stop with what is known of wrong tensors."""
         pairs = compared(telling(trials, wrong[:1]), wrong[0])
-        seen = self.seen(look(pairs), trials)
+        seen = look(pairs)
         edit, why = explain(self.formula, self.stage, trials, wrong, self.code())
         key, why = reason(seen, edit, why) or guess(pairs, compared(trials, wrong[0]))
         if key == "wrong":                                             # others may tell more

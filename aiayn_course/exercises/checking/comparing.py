@@ -1,6 +1,5 @@
 """Compare two arrays, and describe their difference: a sign, a factor, some rows, an axis."""
 
-import itertools
 import math
 
 import numpy as np
@@ -74,11 +73,12 @@ def guess(telling, everything):
 
 def not_finite(compared):
     for case, got, want in compared:
+        advice = f" {say(case.why)}" if case.special and case.why and case.scale == 1 else ""
         if np.any(np.isnan(got) & ~np.isnan(want)):
-            return "nan", say("It holds nan ({case}).", case=say(case.what))
+            return "nan", say("It holds nan ({case}).", case=say(case.what)) + advice
         if np.any(np.isinf(got) & np.isfinite(want)):
             return "inf", say("It holds inf or -inf where a finite number is right ({case}).",
-                              case=say(case.what))
+                              case=say(case.what)) + advice
     return None
 
 
@@ -125,11 +125,6 @@ def named_factor(ratios):
         for name in sorted(known):
             if fits(lambda sizes, value=value, name=name: value(sizes[name])):
                 return form.format(say(COUNTED.get(name, name)))
-    for one, other in itertools.permutations(sorted(known - {"2"} - COUNTED.keys()), 2):
-        for form, power in (("{} / {}", 1), ("√({} / {})", 0.5)):
-            if len(ratios) > 1 and fits(lambda sizes, one=one, other=other, power=power: (
-                    sizes[one] / sizes[other]) ** power):
-                return form.format(one, other)
     return ""
 
 
@@ -200,19 +195,11 @@ def some_slices(compared):
     return None
 
 
-def measured(stage, trial, got, want):
-    """Return a sentence on what a trial's wrong numbers have that the right ones have not, or "".
-
-    got, want : the student's array and the right one
-    """
+def measured(got, want):
+    """Return a sentence on what the student's array has that the right one has not, or ""."""
     got, want = np.asarray(got), np.asarray(want)
     if got.shape != want.shape:
         return say("It has shape {got}, and must have {want}.", got=got.shape, want=want.shape)
-    return sums(got, want) or (without(trial) if stage == "forward" else "")
-
-
-def sums(got, want):
-    """Say so if a row of the right array adds up to 0 or 1, and one of the student's does not."""
     if not (want.ndim > 1 and want.shape[-1] > 1 and np.isfinite(got).all() and np.any(want)
             and want.dtype.kind == "f" and np.isfinite(want).all()):
         return ""
@@ -227,11 +214,3 @@ def sums(got, want):
                        "A row of yours adds up to {row}, and along axis {axis} to {total}.",
                        row=row, total=total, axis=column)
     return ""
-
-
-def without(trial):
-    """Name an option that has no effect on the student's output, or return ""."""
-    return next((say("Your output is the same with {name} and without it.", name=f"`{name}`")
-                 for name, y, right in trial.without_each_option()
-                 if same(y, trial.results["output"]) and not same(
-                     right, trial.expected["output"])), "")

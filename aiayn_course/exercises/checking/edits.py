@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..language import listed, say
-from .kinds import LIKELY, OTHER_KINDS, Kind, Names, normal, text
-from .operands import numbers_in, tokens_in
+from .kinds import EXCHANGED, LIKELY, OTHER_KINDS, Kind, Names, normal, text
+from .operands import nodes_of, numbers_in, tokens_in
 
 WIDTH = 64  # columns of a piece that is shown
 NUMBER = "number"  # in code of a known mistake: a number that stands in the student's code
@@ -87,18 +87,40 @@ class Formula:
                     made.setdefault(text(target), []).append(value)
         return {name: some[0] for name, some in made.items() if len(some) == 1}
 
+    @functools.cached_property
+    def results(self):
+        """Return {tensor: code} of what the formula returns, and of what it adds to gradients."""
+        top: Any = self.tree.body[0]
+        inner = {n.name for n in ast.walk(top) if isinstance(n, ast.FunctionDef) and n is not top}
+        found = {}
+        node: Any
+        for node in nodes_of(top, inner):
+            if isinstance(node, ast.AugAssign):
+                found[text(node.target).removeprefix("self.")] = text(node.value)
+            elif isinstance(node, ast.Call) and node.args and ".grad" in text(node.args[0]):
+                found[text(node.args[0]).removeprefix("self.")] = text(node)  # np.add.at
+            elif isinstance(getattr(node, "value", None), ast.Dict):
+                found |= {key.value: text(x) for key, x in zip(node.value.keys, node.value.values)}
+            elif isinstance(node, ast.Return):
+                found["output"] = text(node.value)
+        return found
+
+    @functools.cached_property
+    def last_line(self):
+        """Return the code of the last result of the formula, or of its last line."""
+        last: Any = self.tree.body[0]
+        while hasattr(last, "body"):
+            last = last.body[-1]
+        return next(reversed(self.results.values()), text(last))
+
     def code_of(self, target):
         """Return the formula's code for what a student's line makes, or "".
 
         target : a name; "" is what the line returns, None is nothing
         """
-        made = {name: text(code) for name, code in self.made_of.items()}
-        made |= {text(node.target).removeprefix("self."): text(node.value)
-                 for node in ast.walk(self.tree) if isinstance(node, ast.AugAssign)}
-        last: Any = self.tree.body[0].body[-1]
-        is_one = target == "" and isinstance(last, ast.Return) and not isinstance(
-            last.value, ast.Dict)
-        return text(last.value) if is_one else made.get(target, "")
+        made = {name: text(code) for name, code in self.made_of.items()} | self.results
+        only = [code for name, code in self.results.items() if not name.endswith(".grad")]
+        return only[0] if target == "" and len(only) == 1 else made.get(target, "")
 
     @functools.cached_property
     def by_itself(self):
@@ -127,16 +149,15 @@ class Formula:
             for code, piece, key in kind.codes(place, names):
                 edit = Edit(self, key, [(i, code)], piece, kind, self.whys.get(key, ""))
                 found.append(edit)
-                where = key, piece, *difference(text(place.node), code)
-                for group in (where, (*where, place.parents[0])):      # everywhere, in one line
+                same = key, piece, *difference(text(place.node), code)
+                for group in (same, (*same, place.parents[0])):        # everywhere, in one line
                     groups.setdefault(group, dataclasses.replace(edit, parts=[])).parts.append(
                         (i, code))
-        found += {str(group.parts): group for group in groups.values() if len(group.parts) > 1
-                  }.values()
-        if kind.key == "exchanged":
+        if kind is EXCHANGED:
             found += [Edit(self, kind.key, parts, kind=kind)
                       for parts in exchanges(names, self.places)]
-        return found
+        several = {str(group.parts): group for group in groups.values() if len(group.parts) > 1}
+        return [*found, *several.values()]
 
     def known_one(self, old, new, key, why):
         """Return the Edit that makes a known mistake wherever the old code stands."""
@@ -175,7 +196,10 @@ class Formula:
 
     @functools.cached_property
     def compiled(self):
-        """Return the formula with all edits in it; a switch at each place chooses one."""
+        """Return the formula with all edits in it; a switch at each place chooses one.
+
+        One at a time, a thousand edits take half a second.
+        """
         names = {**vars(sys.modules[self.function.__module__]), "_switches": self.switches,
                  NUMBER: lambda right: right if self.number is None else self.number}
         for i in sorted(self.codes, reverse=True):                     # the inner ones first
@@ -189,13 +213,14 @@ class Formula:
 
     def switch(self, i):
         """Return the syntax tree that chooses the code of place i by its switch."""
-        node, is_line = self.places[i].node, isinstance(self.places[i].node, ast.stmt)
+        old = node = self.places[i].node
         for n, code in enumerate(self.codes[i], 1):
             test = ast.parse(f"_switches[{i}] == {n}", mode="eval").body
-            other = parsed(code, is_line)
-            node = ast.If(test, [other], [node]) if is_line else ast.IfExp(test, other, node)
-            for new in (node, *ast.walk(test), *ast.walk(other)):
-                ast.copy_location(new, self.places[i].node)
+            other = parsed(code, old)
+            node = ast.If(test, [other], [node]) if isinstance(old, ast.stmt) else ast.IfExp(
+                test, other, node)
+            for new in (node, *ast.walk(test)):
+                ast.copy_location(new, old)
         return node
 
     @contextlib.contextmanager
@@ -203,7 +228,7 @@ class Formula:
         """Let other code stand in some places of the tree within a `with` block."""
         places = [self.places[i] for i, _ in parts]
         for place, (_, code) in zip(places, parts):
-            place.put(parsed(code, isinstance(place.node, ast.stmt)))
+            place.put(parsed(code, place.node))
         try:
             yield
         finally:
@@ -304,21 +329,25 @@ def seen_in(code):
 
 
 def exchanges(names, places):
-    """Yield (index, code) for what is exchanged: two arrays, two parts of self, or two caches."""
+    """Yield (index, code) for what is exchanged: arguments, gradients, parts of self, or caches."""
     codes = [text(place.node) for place in places]
-    for one, other in itertools.chain.from_iterable(itertools.combinations(some, 2) for some in (
-            names.arrays, names.parts, names.caches)):
-        if one in codes and other in codes:
+    gradients = [name for name in names.arrays if name.startswith("grad_")]
+    for some in names.arguments, gradients, names.parts, names.caches:
+        for one, other in itertools.combinations([name for name in some if name in codes], 2):
             new = {one: other, other: one}
             yield [(i, new[code]) for i, code in enumerate(codes) if code in new]
 
 
-def parsed(code, is_line):
-    """Return the syntax tree of code that stands in the place of a line or of an expression."""
-    if not is_line:
-        return ast.parse(code, mode="eval").body
-    lines = ast.parse(code).body
-    return lines[0] if len(lines) == 1 else ast.If(ast.Constant(True), lines, [])
+def parsed(code, old):
+    """Return the syntax tree of code that stands in the place of an expression or line `old`."""
+    if isinstance(old, ast.stmt):
+        lines = ast.parse(code).body
+        new: ast.AST = lines[0] if len(lines) == 1 else ast.If(ast.Constant(True), lines, [])
+    else:
+        new = ast.parse(code, mode="eval").body
+    for node in ast.walk(new):
+        ast.copy_location(node, old)
+    return new
 
 
 def difference(right, wrong):

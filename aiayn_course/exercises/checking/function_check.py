@@ -46,18 +46,15 @@ class FunctionCheck(Check):
         self.suspect(trials, self.tensors())
         return True
 
-    def seen(self, seen, trials):
-        return seen
-
     def suspect(self, trials, wrong):
         """Raise a Stop if wrong results are drawn, or if a second run of a case gives others."""
         if not wrong:
             return
-        got, again = trials[0].results, trials[0].student()
         if draws(getattr(self.student, "__code__", None)):
             raise Stop("random", say(
                 "Your code draws random numbers. Nothing is random here: a decoder takes the"
                 " most probable token, argmax."))
+        got, again = trials[0].results, trials[0].student()
         if again.keys() != got.keys() or not all(
                 same(got[n], again[n]) for n in again if is_numbers(got[n])):
             in_class = [name for name, value in vars(self.student).items()
@@ -87,30 +84,11 @@ class FunctionCheck(Check):
             raise Stop("nothing returned", say("{subject} returns nothing.",
                                                subject=self.subject.name), say(NOTHING),
                        tensor=name)
-        must_be_as_long(name, got, want, case)
         check_shape(self.subject.name, name, got, want, case)
         if want.size and np.asarray(got).dtype.kind != want.dtype.kind:
             raise Stop("dtype", say("{name} must hold {kind}, and is of type {dtype}.",
                                     name=say_name(name), kind=say(KINDS[want.dtype.kind]),
                                     dtype=np.asarray(got).dtype), say(TYPED), tensor=name)
-
-
-def must_be_as_long(name, got, want, case):
-    """Raise a Stop if rows of ids begin as they must, and end too early or too late."""
-    if not is_numbers(got) or want.dtype.kind != "i" or np.ndim(got) != 2 or want.ndim != 2 or (
-            len(got) != len(want) or got.shape == want.shape):
-        return
-    columns, right = got.shape[1], want.shape[1]
-    both = min(columns, right)
-    if np.array_equal(got[:, :both], want[:, :both]):
-        where = say("Your output has {columns} columns, and must have {right} ({case}).",
-                    columns=columns, right=right, case=say(case.what))
-        cause = say("What is there is right: the loop ends too early, or what is returned is"
-                    " cut off." if columns < right else
-                    "It begins right, and then more comes: the loop ends too late.")
-        raise Stop("too short" if columns < right else "too long", where, cause, tensor=name,
-                   got=got, question=say("Which token is the last one of a row, in what the loop"
-                                         " makes and in what you return?"))
 
 
 def draws(code):

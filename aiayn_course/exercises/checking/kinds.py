@@ -1,7 +1,9 @@
-"""Kinds of mistakes that may be made in any formula, each with its question and its sentence.
+"""The table of kinds of edits: mistakes that may be made in any formula, the likeliest first.
 
-A kind finds the places of a formula in which it may be made, and the wrong code that stands there
-then. The kinds are tried in their order, the likeliest first.
+Each kind has its question, its sentence and its rules. A rule replaces one piece of a formula by
+other code. It is a tuple (pattern, code, piece): in a pattern A, B, C and D stand for any
+expression, N for the name of an array, R for the right side of a line, E for a result. A rule may
+also be a function of a Place and of Names that yields (code, piece, names in the key).
 """
 
 import ast
@@ -13,14 +15,13 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 OTHERS = {  # names of functions that are easily taken for each other
-    "sum": ("mean", "max", "prod", "std"), "mean": ("sum", "max"), "max": ("min", "mean", "sum"),
-    "min": ("max",), "any": ("all",), "all": ("any",), "argmax": ("argmin",), "sin": ("cos",),
-    "cos": ("sin",), "log": ("log2", "log10", "log1p"), "exp": ("exp2", "expm1"),
-    "sqrt": ("abs", "square"), "maximum": ("minimum", "add"),
+    "sum": ("mean", "max"), "mean": ("sum", "max"), "max": ("min", "mean"), "min": ("max",),
+    "any": ("all",), "all": ("any",), "argmax": ("argmin",), "sin": ("cos",), "cos": ("sin",),
+    "log": ("log2", "log10"), "sqrt": ("square",), "maximum": ("minimum",),
 }
 COMPARED = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 SIZED = "np.arange", "np.eye", "range"  # what they are given is a size, and no fixed number
-TRANSPOSES = "reshape", "swapaxes", "mT", "T"
+WILD = re.compile(r"\b[A-ENR]\b")
 
 text = functools.cache(ast.unparse)
 
@@ -49,11 +50,10 @@ class Names:
 class Kind(NamedTuple):
     """One kind of mistake.
 
-    key : its name, such as "sign". A pattern such as "{function} left out" is filled with what a
-        finder gives
+    key : its name, such as "sign". {function}, {option} and {name} in it are the piece
     question, sentence : what leads to the mistake, and what names it; {piece} is the code that is
         missing, or too much
-    finders : functions of a Place and of Names, which give (code, piece, what fills the key)
+    rules : what the mistake may do to a formula
     is_device : whether the wrong code only makes the numbers of the mistake, and nobody writes it
     is_missing : whether the sentence says that something is missing, which must be seen
     is_instead : whether what the wrong code calls must stand there more often than in the formula
@@ -63,7 +63,7 @@ class Kind(NamedTuple):
     key: str
     question: str
     sentence: str
-    finders: tuple[Callable, ...]
+    rules: tuple[tuple[str, str, str] | Callable, ...]
     is_device: bool = False
     is_missing: bool = False
     is_instead: bool = False
@@ -71,33 +71,60 @@ class Kind(NamedTuple):
 
     def codes(self, place, names):
         """Yield (code, piece, key) of each wrong code that may stand in a place."""
-        for finder in self.finders:
-            for code, *more in finder(place, names) or ():
-                piece = more[0] if more else ""
-                filled = more[1] if len(more) > 1 else {}
+        for rule in self.rules:
+            found = rule(place, names) if callable(rule) else replaced(place, names, *rule)
+            for code, piece, *more in found or ():
+                filled = more[0] if more else dict(function=piece, option=piece, name=piece)
                 yield code, piece, self.key.format(**filled)
 
 
-def operator(types, *templates):
-    """Return a finder of other code for an operator; {l} and {r} are its sides."""
-    def find(place, names):
-        node = place.node
-        if not isinstance(node, ast.BinOp) or not isinstance(node.op, types):
-            return
-        sides = dict(l=f"({text(node.left)})", r=f"({text(node.right)})")
-        for code, *piece in templates:
-            is_one = code == "{l}" and isinstance(node.left, ast.Constant)  # the 1 of 1 - x alone
-            if not (is_one and isinstance(node.op, ast.Sub)):
-                yield code.format(**sides), *(some.format(**sides) for some in piece)
-    return find
+def replaced(place, names, pattern, code, piece):
+    """Yield (code, piece) if a place fits a pattern; with N in the code alone, once for an array.
+
+    The numbers of an index and of an axis are left to the kinds for them.
+    """
+    found: dict[str, str] = {}
+    if is_index(place) or isinstance(place.parents[-1], ast.keyword) or not fits(
+            parsed(pattern), place, names, found):
+        return
+    is_one = "N" in found or not re.search(r"\bN\b", code)
+    for whole in [found] if is_one else [dict(found, N=name) for name in names.arrays]:
+        yield filled(code, {wild: f"({some})" for wild, some in whole.items()}), filled(
+            piece, whole)
 
 
-def named(*templates):
-    """Return a finder of other code for the name of an array; {0} is the name."""
-    def find(place, names):
-        if is_array(place, names) and not isinstance(place.parents[-1], ast.keyword):
-            yield from ((code.format(text(place.node)), text(place.node)) for code in templates)
-    return find
+def filled(code, found):
+    """Return code with what its letters stand for."""
+    return WILD.sub(lambda wild: found[wild[0]], code)
+
+
+@functools.cache
+def parsed(pattern):
+    return ast.parse(pattern, mode="eval").body
+
+
+def fits(pattern, place, names, found):
+    """Tell whether a place fits a pattern, and write down what its letters stand for."""
+    if isinstance(pattern, ast.Name) and pattern.id in PLACES:
+        found[pattern.id] = text(place.node)
+        return PLACES[pattern.id](place, names)
+    return place.field != "func" and alike(pattern, place.node, found)
+
+
+def alike(pattern, node, found):
+    """Tell whether a syntax tree is that of a pattern, and write down what its letters stand for.
+    """
+    if isinstance(pattern, ast.Name) and WILD.fullmatch(pattern.id):
+        found[pattern.id] = text(node)
+        return isinstance(node, ast.expr)
+    if isinstance(pattern, list):
+        return len(pattern) == len(node) and all(
+            alike(one, other, found) for one, other in zip(pattern, node))
+    if not isinstance(pattern, ast.AST):
+        return pattern == node
+    return type(pattern) is type(node) and all(
+        alike(getattr(pattern, name), getattr(node, name), found) for name in pattern._fields
+        if name != "ctx")
 
 
 def is_array(place, names):
@@ -106,13 +133,26 @@ def is_array(place, names):
         place.node.id in names.arrays)
 
 
-def whole(*templates):
-    """Return a finder of other code for the right side of a line, or for a result."""
-    def find(place, names):
-        if isinstance(place.parents[-1], (ast.Return, ast.Dict, ast.Assign, ast.AugAssign)) and (
-                not isinstance(place.node, (ast.Name, ast.Constant, ast.Dict, ast.Tuple))):
-            yield from ((code.format(text(place.node)), piece) for code, piece in templates)
-    return find
+def is_whole(place, names):
+    """Tell whether a place is the right side of a line, or a result."""
+    return isinstance(place.parents[-1], (ast.Return, ast.Dict, ast.Assign, ast.AugAssign)) and (
+        not isinstance(place.node, (ast.Name, ast.Constant, ast.Dict, ast.Tuple)))
+
+
+def is_result(place, names):
+    """Tell whether a place is what a formula returns, or what it adds to a gradient."""
+    return is_whole(place, names) and not isinstance(place.parents[-1], ast.Assign)
+
+
+PLACES = {"N": is_array, "R": is_whole, "E": is_result}
+
+
+def is_index(place):
+    """Tell whether a place holds a number in brackets, such as the -1 of x[:, -1]."""
+    around = itertools.dropwhile(lambda p: isinstance(p, (ast.UnaryOp, ast.Tuple, ast.Slice)),
+                                 reversed(place.parents))
+    return isinstance(place.node, ast.expr) and re.fullmatch(r"-?\d+", text(place.node)) and (
+        isinstance(next(around), ast.Subscript))
 
 
 def left_out_line(place, names):
@@ -120,21 +160,8 @@ def left_out_line(place, names):
         yield "pass", text(place.node)
 
 
-def sign_of_one(place, names):
-    if isinstance(place.node, ast.UnaryOp) and not is_index(place) and not isinstance(
-            place.parents[-1], ast.keyword):
-        yield f"({text(place.node.operand)})", text(place.node.operand)
-
-
-def not_added(place, names):
-    node = place.node
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add) and (
-            ".backward(" in text(node.right)):
-        yield f"({text(node.right)}, {text(node.left)})[1]", text(node.right)
-
-
 def of_a_call(find):
-    """Return a finder that gives `find` a call, its name, its arguments and its options."""
+    """Return a rule that gives `find` a call, its name, its arguments and its options."""
     def found(place, names):
         node = place.node
         if isinstance(node, ast.Call):
@@ -148,14 +175,14 @@ def written(node, args, options, function=None):
     return f"{function or text(node.func)}({', '.join([*args, *options])})"
 
 
-def left_out(is_root, is_part=False):
-    """Return a finder that leaves out a function: a square root, a part of self, another one."""
+def left_out(is_part):
+    """Return a rule that leaves out a function: a part of self, or another one."""
     @of_a_call
     def find(node, name, args, options):
         of_self = name in ("forward", "backward") or text(node.func).startswith("self.")
         part = text(node.func.value) if name in ("forward", "backward") else name
-        yield from ((arg, part, dict(function=name)) for arg in args if not arg.startswith("*")
-                    and (name == "sqrt", of_self) == (is_root, is_part))
+        yield from ((arg, part, dict(function=name)) for arg in args
+                    if arg[0] != "*" and of_self == is_part and name != "sqrt")
     return find
 
 
@@ -166,59 +193,29 @@ def another_function(node, name, args, options):
         yield written(node, args, options, function), other, dict(function=name, other=other)
 
 
-@of_a_call
-def wrong_axis(node, name, args, options):
-    for i, option in enumerate(node.keywords):
-        for axis in ("-1", "-2", "0", "1", "None") if option.arg == "axis" else ():
-            if axis != text(option.value):
-                yield written(node, args, [*options[:i], f"axis={axis}", *options[i + 1 :]]), axis
+def wrong_axis(place, names):
+    if getattr(place.parents[-1], "arg", "") == "axis":
+        yield from ((axis, axis) for axis in ("-1", "-2", "0", "1", "None")
+                    if axis != text(place.node))
 
 
 @of_a_call
 def not_passed_on(node, name, args, options):
     for i, option in enumerate(node.keywords):
         if option.arg not in ("axis", "keepdims", "dtype"):
-            rest = options[:i] + options[i + 1 :]
-            yield written(node, args, rest), option.arg, dict(option=option.arg)
-
-
-def exchanged_arguments(is_condition):
-    """Return a finder of two arguments in another order; of `where`, those inverted by it."""
-    @of_a_call
-    def find(node, name, args, options):
-        for j, i in itertools.combinations(range(len(args)), 2):
-            other = [*args[:j], args[i], *args[j + 1 : i], args[j], *args[i + 1 :]]
-            if is_condition == (name == "where" and j > 0):
-                yield written(node, other, options), args[0]
-    return find
+            yield written(node, args, options[:i] + options[i + 1 :]), option.arg
 
 
 @of_a_call
-def outside_of_the_sum(node, name, args, options):
-    inner = getattr(node.func, "value", None)
-    if isinstance(inner, ast.BinOp) and name in ("sum", "mean"):
-        for a, b in itertools.permutations((text(inner.left), text(inner.right))):
-            yield f"({a}) * ({b}).{written(node, args, options, name)}", a
-
-
-def transposes(template):
-    """Return a finder of other code for a reshape or transpose of {owner}."""
-    def find(place, names):
-        node = place.node.func if isinstance(place.node, ast.Call) else place.node
-        if isinstance(node, ast.Attribute) and node.attr in TRANSPOSES and place.field != "func":
-            yield (template.format(owner=text(node.value), code=text(place.node)), node.attr,
-                   dict(function=node.attr))
-    return find
-
-
-@of_a_call
-def reshape_instead(node, name, args, options):
-    if len(args) == 1 and not options:
-        yield f"({args[0]}).reshape({text(node)}.shape)",
+def exchanged_arguments(node, name, args, options):
+    for j, i in itertools.combinations(range(len(args)), 2):
+        other = [*args[:j], args[i], *args[j + 1 : i], args[j], *args[i + 1 :]]
+        if name != "where":
+            yield written(node, other, options), args[0]
 
 
 def another_array(of_a_backward):
-    """Return a finder of other arrays; of gradients that a backward is given, or of all others."""
+    """Return a rule of other arrays; of gradients that a backward is given, or of all others."""
     def find(place, names):
         if is_array(place, names):
             holder = place.parents[-1]
@@ -235,32 +232,6 @@ def another_part(place, names):
         yield from ((part, part) for part in names.parts if part != text(place.node))
 
 
-def brackets(place, names):
-    node = place.node
-    if not isinstance(node, ast.BinOp):
-        return
-    one, other = node.left, node.right
-    if isinstance(other, ast.BinOp):                                   # (a * b) ** c
-        yield ast.unparse(ast.BinOp(ast.BinOp(one, node.op, other.left), other.op, other.right)),
-    if isinstance(one, ast.BinOp):                                     # a + (b * c), (a * c) + b
-        yield ast.unparse(ast.BinOp(one.left, one.op, ast.BinOp(one.right, node.op, other))),
-        yield ast.unparse(ast.BinOp(ast.BinOp(one.left, node.op, other), one.op, one.right)),
-
-
-def some_terms(place, names):
-    terms = terms_of(place.node)
-    for count in range(1, len(terms) - 1):
-        yield from ((" + ".join(some),) for some in itertools.combinations(terms, count))
-
-
-def terms_of(node):
-    """List the terms of a sum, each with its sign."""
-    if not (isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub))):
-        return [text(node)]
-    sign = "-" if isinstance(node.op, ast.Sub) else ""
-    return [*terms_of(node.left), f"{sign}({text(node.right)})"]
-
-
 def ignored(place, names):
     if isinstance(place.node, ast.Compare):
         yield f"({text(place.node)}) | True", text(place.node)
@@ -271,24 +242,15 @@ def ignored(place, names):
 
 def another_comparison(place, names):
     node = place.node
-    if isinstance(node, ast.Compare) and isinstance(node.ops[0], COMPARED):
-        for other in COMPARED:
-            if not isinstance(node.ops[0], other):
-                new = copy.copy(node)
-                new.ops = [other()]
-                yield ast.unparse(new),
-
-
-def is_index(place):
-    """Tell whether a place holds a number in brackets, such as the -1 of x[:, -1]."""
-    around = itertools.dropwhile(lambda p: isinstance(p, (ast.UnaryOp, ast.Tuple, ast.Slice)),
-                                 reversed(place.parents))
-    return isinstance(place.node, ast.expr) and re.fullmatch(r"-?\d+", text(place.node)) and (
-        isinstance(next(around), ast.Subscript))
+    for other in COMPARED if isinstance(node, ast.Compare) else ():
+        if isinstance(node.ops[0], COMPARED) and not isinstance(node.ops[0], other):
+            new = copy.copy(node)
+            new.ops = [other()]
+            yield ast.unparse(new), ""
 
 
 def another_index(of_a_shape):
-    """Return a finder of other indices: of a shape, which is a size, or of another array."""
+    """Return a rule of other indices: of a shape, which is a size, or of another array."""
     def find(place, names):
         holder = place.parents[-1]
         if is_index(place) and not isinstance(holder, ast.UnaryOp) and (
@@ -299,21 +261,19 @@ def another_index(of_a_shape):
 
 def axes_left_out(place, names):
     if isinstance(place.node, ast.Subscript) and "None" in text(place.node.slice):
-        yield text(place.node.value),
+        yield text(place.node.value), ""
 
 
 def off_by_one(place, names):
-    node, code = place.node, text(place.node)
-    if isinstance(node, ast.Subscript) and ".shape[" in code:
-        yield f"({code} - 1)", code
     if is_array(place, names) and not isinstance(place.parents[-1], ast.keyword):
+        code = text(place.node)
         yield from ((f"({code} {sign} 1)", code) for sign in "+-")
 
 
 def another_number(place, names):
-    node = place.node
-    value: Any = getattr(node, "value", None)
-    if isinstance(node, ast.Constant) and type(value) in (int, float) and not is_index(place):
+    value: Any = getattr(place.node, "value", None)
+    if isinstance(place.node, ast.Constant) and type(value) in (int, float) and (
+            not is_index(place)):
         for number in (f"{value + 1}", f"({value - 1})", f"-{value}", f"{2 * value:g}"):
             yield number, number
 
@@ -327,7 +287,7 @@ def fixed(place, names):
         return
     of_self = isinstance(node, ast.Attribute) and text(node.value) in ("self", "model")
     if of_self or (isinstance(node, ast.Name) and code in names.arguments):
-        yield f"number({code})", short, dict(name=short)
+        yield f"number({code})", short
     if code.startswith("math.sqrt("):
         yield f"number({code})", code, dict(name="scale")
 
@@ -336,29 +296,7 @@ def in_another_order(place, names):
     holder = place.parents[-1]
     if isinstance(holder, ast.Assign) and isinstance(holder.targets[0], ast.Tuple) and (
             isinstance(place.node, ast.Call)):
-        yield f"{text(place.node)}[::-1]",
-
-
-def one_more(template):
-    """Return a finder of results that have one array more, as a factor or as a term."""
-    def find(place, names):
-        if isinstance(place.parents[-1], (ast.Return, ast.Dict)) and isinstance(
-                place.node, (ast.BinOp, ast.Call)):
-            yield from ((template.format(text(place.node), name), name) for name in names.arrays)
-    return find
-
-
-def root_more(place, names):
-    if isinstance(place.parents[-1], ast.Return) and isinstance(place.node, ast.BinOp):
-        for root in (f"math.sqrt({name}.shape[-1])" for name in names.arguments):
-            yield f"({text(place.node)}) * {root}", root
-            yield f"({text(place.node)}) / {root}", f"1 / {root}"
-
-
-def mean_instead(place, names):
-    if isinstance(place.parents[-1], ast.AugAssign) and isinstance(place.node, ast.BinOp):
-        for name in names.arrays:
-            yield f"({text(place.node)}) / len({name})", f"1 / len({name})"
+        yield f"{text(place.node)}[::-1]", ""
 
 
 HAND = "Compute one of these numbers by hand: where do you get something else?"
@@ -374,65 +312,69 @@ ORDER = "What is computed first, and what must be?"
 FUNCTION = "Which function does the formula have here?"
 OPPOSITE = "Where must the values be positive, or True, and where are yours?"
 INVERTED = "It is as if {piece} were turned into its opposite"
-STOOD = "It is as if {piece} stood here"
 LEFT_OUT = "It is as if {piece} were left out"
+SUM_OF = "(A * B).sum(axis=-1, keepdims=True)"
+EXCHANGED = Kind("exchanged", ARRAY, "It is as if two things were exchanged", ())
 LIKELY = (
     Kind("line left out", "Which line is not there, or comes too late?",
          "It is as if {piece} were left out, or came too late", (left_out_line,), is_device=True),
     Kind("whole-number division", "What is 5 / 2, and what is 5 // 2?",
-         "It is as if `//` divided, to whole numbers", (operator(ast.Div, ("{l} // {r}",)),)),
+         "It is as if `//` divided, to whole numbers", (("A / B", "A // B", ""),)),
     Kind("computed and not added", STEP, "It is as if {piece} were computed and not added",
-         (not_added,), is_device=True),
+         (("A + B.backward(C, D)", "(B.backward(C, D), A)[1]", "B.backward(C, D)"),),
+         is_device=True),
     Kind("term left out", TERM, "It is as if the term {piece} were missing",
-         (operator(ast.Add, ("{l}", "{r}"), ("{r}", "{l}")),
-          operator(ast.Sub, ("{l}", "{r}"), ("-{r}", "{l}")))),
+         (("A + B", "A", "B"), ("A + B", "B", "A"), ("A - B", "-B", "A"), ("A - B", "A", "B"))),
     Kind("sign", SIGN, "It is as if the sign of {piece} were the other",
-         (operator(ast.Add, ("{l} - {r}", "{r}")), operator(ast.Sub, ("{l} + {r}", "{r}")),
-          sign_of_one), speaks=True),
+         (("A + B", "A - B", "B"), ("A - B", "A + B", "B"), ("-A", "A", "A")), speaks=True),
     Kind("condition left out", CONDITION, "It is as if the condition {piece} were not there",
-         (operator((ast.BitAnd, ast.BitOr), ("{l}", "{r}"), ("{r}", "{l}")),)),
+         (("A & B", "A", "B"), ("A & B", "B", "A"), ("A | B", "A", "B"), ("A | B", "B", "A"))),
     Kind("condition ignored", CONDITION, "It is as if the condition {piece} had no effect",
          (ignored,), is_device=True, is_missing=True),
-    Kind("{function} left out", STEP, LEFT_OUT, (left_out(False), transposes("{owner}")),
-         is_missing=True),
-    Kind("{function} left out", STEP, LEFT_OUT, (left_out(False, is_part=True),)),
+    Kind("{function} left out", STEP, LEFT_OUT, (
+        left_out(False), ("A.mT", "A", "mT"), ("A.T", "A", "T"),
+        ("A.swapaxes(B, C)", "A", "swapaxes")), is_missing=True),
+    Kind("{function} left out", STEP, LEFT_OUT, (left_out(True),)),
     Kind("sqrt left out", "What does the formula divide by a root, and how often?",
-         "It is as if `sqrt` were left out, or divided by twice", (left_out(True),)),
+         "It is as if `sqrt` were left out, or divided by twice",
+         (("math.sqrt(A)", "A", ""), ("np.sqrt(A)", "A", ""))),
     Kind("wrong axis", "Which axis does the formula name here, and which one does your code?",
          "It is as if axis {piece} stood here", (wrong_axis,)),
     Kind("{option} not passed on", "Which call must get an option, and what does yours get?",
          "It is as if {piece} were not passed on, or had no effect", (not_passed_on,)),
     Kind("results in another order", "In which order are they returned?",
          "It is as if results came in another order", (in_another_order,)),
-    Kind("{other} instead of {function}", FUNCTION, STOOD, (another_function,),
-         is_instead=True),
+    Kind("{other} instead of {function}", FUNCTION, "It is as if {piece} stood here",
+         (another_function,), is_instead=True),
     Kind("power left out", "Which power of the formula is not there?",
-         "It is as if the power {piece} were missing", (operator(ast.Pow, ("{l}", "{r}")),)),
+         "It is as if the power {piece} were missing", (("A ** B", "A", "B"),)),
     Kind("factor left out", "Which factor of the formula is not there?",
          "It is as if the factor {piece} were missing",
-         (operator(ast.Mult, ("{l}", "{r}"), ("{r}", "{l}")),
-          operator(ast.Div, ("{l}", "{r}"), ("1 / {r}", "{l}")))),
-    Kind("terms left out", TERM, "It is as if terms were missing", (some_terms,)),
+         (("A * B", "A", "B"), ("A * B", "B", "A"), ("A / B", "1 / B", "A"),
+          ("A / B", "A", "B"))),
     Kind("product instead of sum", MORE, "It is as if a product stood in place of a sum",
-         (operator(ast.Add, ("{l} * {r}",)),)),
+         (("A + B", "A * B", ""),)),
     Kind("divided", DIVIDED, "It is as if a division by {piece} stood here, and no product",
-         (operator(ast.Mult, ("{l} / {r}", "{r}")),), speaks=True),
+         (("A * B", "A / B", "B"),), speaks=True),
     Kind("multiplied", DIVIDED, "It is as if a product with {piece} stood here, and no division",
-         (operator(ast.Div, ("{l} * {r}", "{r}")),), speaks=True),
+         (("A / B", "A * B", "B"),), speaks=True),
     Kind("factor twice", MORE, "It is as if the factor {piece} came in twice",
-         (operator(ast.Mult, ("{l} * {r} * {r}", "{r}")),
-          operator(ast.Div, ("{l} / {r} / {r}", "{r}"))), speaks=True),
-    Kind("the opposite", OPPOSITE, INVERTED, (exchanged_arguments(True),)),
+         (("A * B", "A * B * B", "B"), ("A / B", "A / B / B", "B")), speaks=True),
+    Kind("the opposite", OPPOSITE, INVERTED, (("np.where(A, B, C)", "np.where(A, C, B)", "A"),)),
     Kind("order of the arguments", ARRAY, "It is as if the arguments came in another order",
-         (exchanged_arguments(False),)),
+         (exchanged_arguments,)),
     Kind("another size", "Of which axis is the length that must stand here?",
          "It is as if the length of another axis stood here", (another_index(True),)),
     Kind("another index", "Which entries must be picked here?",
          "It is as if another entry were picked", (another_index(False),)),
     Kind("reshape for a transpose", MOVED, "A reshape keeps the order of the numbers. It cannot"
-         " exchange axes", (transposes("{owner}.reshape({code}.shape)"),)),
+         " exchange axes", (("A.T", "A.reshape(A.T.shape)", ""),
+                            ("A.mT", "A.reshape(A.mT.shape)", ""),
+                            ("A.swapaxes(B, C)", "A.reshape(A.swapaxes(B, C).shape)", ""))),
 )
 OTHER_KINDS = (
+    Kind("sign", SIGN, "It is as if the sign of {piece} were the other",
+         (("A - B", "B - A", "A - B"),)),
     Kind("another gradient", "The gradient of whose output must arrive here?",
          "It is as if {piece} arrived where the gradient of this part's own output belongs",
          (another_array(True),)),
@@ -440,10 +382,14 @@ OTHER_KINDS = (
          (another_array(False),)),
     Kind("another part", "Which part of the layer does the formula have here?",
          "It is as if {piece} stood in place of another part", (another_part,)),
-    Kind("exchanged", ARRAY, "It is as if two things were exchanged", ()),
-    Kind("brackets", ORDER, "It is as if brackets stood elsewhere", (brackets,)),
+    EXCHANGED,
+    Kind("brackets", ORDER, "It is as if brackets stood elsewhere",
+         (("A ** (B / C)", "A ** B / C", ""), ("A * B ** C", "(A * B) ** C", ""),
+          ("A / B ** C", "(A / B) ** C", ""), ("A - B ** C", "(A - B) ** C", ""),
+          ("A * B + C", "A * (B + C)", ""), ("A @ B + C", "A @ (B + C)", ""))),
     Kind("another comparison", "What must come out where both sides are equal, and where one is"
          " larger?", "It is as if another comparison stood here", (another_comparison,)),
+    Kind("the opposite", OPPOSITE, INVERTED, (("A * B", "A * ~B", "B"),)),
     Kind("{name} is fixed", "Which number here must follow an argument?", "It is as if a fixed"
          " number stood in place of {piece}", (fixed,)),
     Kind("off by one", NUMBER, "It is as if {piece} were one larger or one smaller",
@@ -453,26 +399,27 @@ OTHER_KINDS = (
     Kind("axes not inserted", "How many axes must the array have, and which of them have length 1?",
          "It is as if no axis were inserted (None in an index puts in one of length 1)",
          (axes_left_out,)),
-    Kind("reshape instead", MOVED, "It is as if a reshape stood here", (reshape_instead,)),
+    Kind("reshape instead", MOVED, "It is as if a reshape stood here",
+         (("A(B)", "B.reshape(A(B).shape)", ""),)),
     Kind("replaced by zeros", STEP, "It is as if {piece} were 0 everywhere",
-         (named("np.zeros_like({0})"),), is_device=True),
+         (("N", "np.zeros_like(N)", "N"),), is_device=True),
     Kind("replaced by ones", STEP, "It is as if {piece} were 1 everywhere",
-         (named("np.ones_like({0})"),), is_device=True),
-    Kind("something added", MORE, "It is as if {piece} were added, too",
-         (one_more("({0}) + {1}"),)),
+         (("N", "np.ones_like(N)", "N"),), is_device=True),
+    Kind("something added", MORE, "It is as if {piece} were added, too", (("E", "E + N", "N"),)),
     Kind("factor", MORE, "It is as if there were one factor more, {piece}",
-         (one_more("({0}) * {1}"), root_more, mean_instead, whole(
-             ("({0}) * 2", "2"), ("({0}) * 0.5", "0.5"),
-             ("({0}) * (np.pi / 180)", "np.pi / 180"),
-             ("({0}) * np.log2(np.e)", "np.log2(np.e)"))), is_device=True),
+         (("E", "E * N", "N"), ("E", "E / len(N)", "1 / len(N)"),
+          ("E", "E * math.sqrt(N.shape[-1])", "math.sqrt(N.shape[-1])"),
+          ("E", "E / math.sqrt(N.shape[-1])", "1 / math.sqrt(N.shape[-1])"),
+          ("R", "R * 2", "2"), ("R", "R * 0.5", "0.5"), ("R", "R * (np.pi / 180)", "np.pi / 180"),
+          ("R", "R * np.log2(np.e)", "np.log2(np.e)")), is_device=True),
     Kind("factor outside of the sum", ORDER, "It is as if {piece} stood outside of the sum",
-         (outside_of_the_sum,)),
+         ((SUM_OF, SUM_OF.replace("(A * B)", "A * B"), "A"),
+          (SUM_OF, SUM_OF.replace("(A * B)", "B * A"), "B"))),
     Kind("a function too many", MORE, "It is as if {piece} were applied, too",
-         (whole(("np.sqrt({0})", "np.sqrt"), ("np.abs({0})", "np.abs"),
-                ("np.maximum({0}, 0)", "np.maximum"), ("np.round({0}, 4)", "np.round")),)),
-    Kind("the opposite", OPPOSITE, INVERTED, (named("~{0}", "-{0}"),)),
+         (("R", "np.sqrt(R)", "np.sqrt"), ("R", "np.abs(R)", "np.abs"),
+          ("E", "np.maximum(E, 0)", "np.maximum"), ("E", "np.round(E, 4)", "np.round"))),
     Kind("float32", "Which line makes an array of its own, and of which type?",
          "It is as if numbers were rounded to float32 on the way",
-         (whole(("({0}).astype(np.float32)", "")),), is_device=True),
+         (("R", "R.astype(np.float32)", ""),), is_device=True),
 )
 KINDS = LIKELY + OTHER_KINDS

@@ -3,7 +3,6 @@
 import contextlib
 import copy
 import dataclasses
-import warnings
 from typing import Any
 
 import numpy as np
@@ -15,17 +14,15 @@ from ..language import listed, say, say_name
 from .calling import OWN_ARRAY, call, copied
 from .checks import Check
 from .comparing import is_numbers, same
-from .errors import in_words
 from .example import short
 from .explaining import is_wrong
-from .failing import line_of
 from .operands import Code, source_of
 from .report import Row
 from .stop import Stop
 from .tracing import first_double
 from .trial import MUST_ADD, Trial, as_list, check_shape
 
-ONES = np.ones((64, 64))  # their product is right, and most machines raise no flag at it
+FROM_THE_END = "Count axes from the end, -1, -2: any number of axes may stand in front."
 SIZES = (  # what is tried of every layer, a field of Case, a teacher's sentence
     ("small numbers, around 1e-4", dict(scale=1e-4), "A small number counts like all others:"
      " nothing is cut off or added there."),
@@ -37,8 +34,8 @@ SIZES = (  # what is tried of every layer, a field of Case, a teacher's sentence
 )
 PARTS = (  # of the first case: what it is, the part of each array, a teacher's sentence
     ("one sequence", lambda x: x[:1], STAYS),
-    ("one sequence without its axis", lambda x: x[0], ""),
-    ("an axis more in front", lambda x: np.stack([x, x[::-1]]), ""),
+    ("one sequence without its axis", lambda x: x[0], FROM_THE_END),
+    ("an axis more in front", lambda x: np.stack([x, x[::-1]]), FROM_THE_END),
     ("sequences of one position", lambda x: x[..., :1] if x.dtype.kind == "i" else x[..., :1, :],
      STAYS),
     ("one sequence of one position", lambda x: x[:1, :1] if x.dtype.kind == "i" else
@@ -46,7 +43,6 @@ PARTS = (  # of the first case: what it is, the part of each array, a teacher's 
     ("arrays in another order of the memory", np.asfortranarray, "The order of the axes is that of"
      " the shape, however the numbers lie in the memory: reshape as NumPy does it without order."),
 )
-FROM_THE_END = "Count axes from the end, -1, -2: any number of axes may stand in front."
 DOUBLE = ("Mostly it is a number of NumPy, such as np.sqrt(4) or mask.sum(), where a Python one"
           " would do (math.sqrt, int), or an array made by np.zeros, np.eye or np.arange without a"
           " dtype.")
@@ -92,22 +88,7 @@ class LayerCheck(Check):
         except Stop as stop:
             if stop.failure and self.stage == "forward":
                 self.methods(trial)
-            raise self.with_axes(stop, trial) from stop
-
-    def with_axes(self, stop, trial):
-        """Return the Stop of a Python error that only another number of axes causes."""
-        done = self.trials[: self.trials.index(trial)]
-        axes, before = axes_of(trial), {axes_of(other) for other in done}
-        is_wrong_before = any(is_wrong(other, self.tensors()) for other in done)
-        if not stop.failure or not before or axes in before or is_wrong_before:
-            return stop
-        counts = say(" or ").join(map(str, sorted(before)))
-        cause = stop.cause if stop.diagnosis in ("einsum", "not summed") else say(FROM_THE_END)
-        return Stop("number of axes", stop.where, say(
-            "Your code runs with {some} axes, and this input has {axes}.", axes=axes,
-            some=counts) + f" {cause}", failure=stop.failure, question=say(
-                "Why does your code run with {some} axes, and not with {axes}?", some=counts,
-                axes=axes))
+            raise
 
     def fill(self, trials):
         """Give all trials an output, also one of a wrong shape; tell whether all have one."""
@@ -169,35 +150,6 @@ class LayerCheck(Check):
                         "With the right {part} in its place everything is right here. Your {part}"
                         " is not right yet. Check it first: check({part}).",
                         part=type(part).__name__))
-
-    def seen(self, seen, trials):
-        """Return what is seen at once; of nan, also the line in which it begins."""
-        tensors = self.tensors()
-        failing = next(t for t in trials if is_wrong(t, tensors))
-        if seen and seen[0] in ("nan", "inf"):
-            case = failing.case
-            advice = say(case.why) if case.special and case.why and case.scale == 1 else ""
-            return seen[0], " ".join(filter(None, (seen[1], self.began(failing), advice)))
-        for name, y, _ in failing.without_each_option() if self.stage == "forward" else ():
-            if not seen and same(y, failing.expected["output"]):
-                return f"{name} changes it", say(
-                    "The output is right without {name}, which must change nothing here ({case})."
-                    " {name} is passed on to the parts, and the layer itself does not use it.",
-                    name=name, case=say(failing.case.what))
-        return seen
-
-    def began(self, trial):
-        """Return a sentence on the student's line in which nan or inf begins, and why, or ""."""
-        try:
-            with raising() if self.stage == "forward" else contextlib.nullcontext():
-                _, cache = trial.layer.forward(*copied(trial.case.inputs),
-                                               **copied(trial.case.options))
-            with raising():
-                if self.stage == "backward":
-                    trial.layer.backward(copied(trial.grad_y), cache)
-        except RuntimeWarning as error:
-            return say("It begins{line} {how}.", line=line_of(error), how=in_words(error))
-        return ""
 
     def finish(self):
         """Raise a Stop if a layer that computes what is right breaks the rules of a layer."""
@@ -344,21 +296,6 @@ def has_minus_inf(case):
     return any(np.isneginf(x).any() for x in case.inputs if is_numbers(x))
 
 
-@contextlib.contextmanager
-def raising():
-    """Raise a RuntimeWarning where nan or inf begins.
-
-    Where BLAS flags a right product too, such as Apple's with NumPy before 2.3.5, no product does.
-    """
-    with warnings.catch_warnings(), np.errstate(over="warn", invalid="warn", divide="warn"):
-        warnings.simplefilter("error", RuntimeWarning)
-        try:
-            _ = ONES @ ONES
-        except RuntimeWarning:
-            warnings.filterwarnings("ignore", ".* in matmul", RuntimeWarning)
-        yield
-
-
 def cut(case, what, part, why):
     """Return the Case with `part` of each of its arrays."""
     def of(thing):
@@ -366,11 +303,6 @@ def cut(case, what, part, why):
     return dataclasses.replace(
         case, what=what, special=True, why=why, sizes={}, inputs=tuple(map(of, case.inputs)),
         options={name: of(option) for name, option in case.options.items()})
-
-
-def axes_of(trial):
-    """Return the largest axis count of a trial's inputs."""
-    return max(np.ndim(x) for x in trial.case.inputs)
 
 
 def as_float32(thing):

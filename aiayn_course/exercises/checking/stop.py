@@ -21,16 +21,18 @@ class Stop(Exception):
     got : the student's array, if its shape is wrong
     failure : the Failure of the student's code, or None
     finding : the Finding on wrong numbers, or None
+    code : the student's line, if it is known
     """
 
     def __init__(self, diagnosis, where, cause="", *, question="", tensor=None, got=None,
-                 failure=None, finding=None):
+                 failure=None, finding=None, code=""):
         super().__init__(where, cause)
         if not cause and finding is None and failure is None:
             first = FIRST.match(where)[0]                              # type: ignore[index]
             where, cause = first, where.removeprefix(first).strip()
         self.diagnosis, self.where, self.cause, self.question = diagnosis, where, cause, question
         self.tensor, self.got, self.failure, self.finding = tensor, got, failure, finding
+        self.code = code
 
     @property
     def message(self):

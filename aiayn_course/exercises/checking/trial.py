@@ -168,16 +168,6 @@ class Trial:
         results = results if stage == "backward" else {"output": results[0]}
         return all(same(x, self.expected[name]) for name, x in results.items())
 
-    def without_each_option(self):
-        """Yield (name, the student's output without this option, the right one)."""
-        for name in self.case.options:
-            rest = {n: option for n, option in self.case.options.items() if n != name}
-            with contextlib.suppress(Stop):
-                y, _ = call("forward", self.layer.forward, *copied(self.case.inputs),
-                            **copied(rest))
-                if is_numbers(y):
-                    yield name, y, self.ours.forward(*self.case.inputs, **copied(rest))[0]
-
     def others(self):
         """Return other inputs and options of the same sizes."""
         options = {name: another(option) for name, option in copied(self.case.options).items()}

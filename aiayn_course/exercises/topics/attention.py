@@ -110,6 +110,9 @@ LARGE = ("large number instead of -inf", "Masked scores get a large negative num
      " to 1. Mask before the softmax, with -inf."),
     (HIDDEN, "np.where(allowed, scores, number(-1e9))", *LARGE),
     (HIDDEN, "scores + number(-1e9) * ~allowed", *LARGE),
+    ((SCORES, WEIGHTS), ("Q @ K.mT", f"{WEIGHTS} / math.sqrt(Q.shape[-1])"),
+     "scale after the softmax", "The weights are divided by sqrt(d_k), not the scores, and what is"
+     " left no longer sums to 1. Divide before the softmax."),
     (SCORES, "Q @ K.mT / math.isqrt(Q.shape[-1])", "root cut off", "The root of d_k is cut to a"
      " whole number. It must stay as it is, 2.83 for d_k = 8."),
 )

@@ -6,6 +6,7 @@ import numpy as np
 
 from aiayn_np.embedding import Embedding, OutputProjection
 from aiayn_np.module import Parameter
+from aiayn_np.softmax import Softmax  # noqa: F401, a mistake calls it
 
 from ..checking.stop import Stop
 from ..exercise import STAYS, Case, exercise, layer, seeded
@@ -130,7 +131,12 @@ def cases_of_projection(rng):
     ]
 
 
-@PROJECTION.right("forward")
+@PROJECTION.right(
+    "forward",
+    ("x @ self.E.value.T", "Softmax()(x @ self.E.value.T)", "softmax on the logits", "The logits go"
+     " through a softmax here. They are returned as they are: the loss and the decoder take the"
+     " softmax, or the largest."),
+)
 def right_logits(self, x):
     return x @ self.E.value.T
 

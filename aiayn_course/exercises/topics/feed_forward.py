@@ -50,6 +50,9 @@ def cases_of_relu(rng):
      " 0."),
     ("np.maximum(x, 0)", "np.where(x > 0, x, number(0.01) * x)", "leaky", "Negative numbers keep a"
      " small part of their value. The paper's max(0, x) makes them 0."),
+    ("np.maximum(x, 0)", "0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x ** 3)))",
+     "GELU", "This is GELU, a later and smooth function. The paper's max(0, x) makes negative"
+     " numbers 0."),
 )
 def right_relu(self, x):
     return np.maximum(x, 0)
@@ -81,6 +84,7 @@ def cases(rng):
     ]
 
 
+FIRST = "x @ self.linear_1.W.value + self.linear_1.b.value"
 HIDDEN, LAST = "np.maximum(hidden, 0)", "active @ self.linear_2.W.value + self.linear_2.b.value"
 
 
@@ -92,6 +96,8 @@ HIDDEN, LAST = "np.maximum(hidden, 0)", "active @ self.linear_2.W.value + self.l
      " after linear_2. It belongs between the two maps, and only there."),
     *((HIDDEN, re.sub(r"\bx\b", "hidden", code), *why)                 # a ReLU that is wrong
       for _, code, *why in RELU.formulas["forward"].known),
+    ((FIRST, HIDDEN), (f"np.maximum(x, 0) {FIRST[1:]}", "hidden"), "ReLU before linear_1", "The"
+     " ReLU is applied to x. It belongs between the two maps, after linear_1."),
     (LAST, f"x + {LAST}", "residual added", 'x is added. The residual sum belongs to "Add & Norm",'
      " around this layer."),
 )

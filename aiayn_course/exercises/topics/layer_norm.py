@@ -79,6 +79,7 @@ def right_output(self, x):
 
 
 INSIDE = "g - mean_g - n * mean_gn"
+MEAN_G, MEAN_GN = "g.mean(axis=-1, keepdims=True)", "(g * n).mean(axis=-1, keepdims=True)"
 
 
 @LAYER_NORM.right(
@@ -100,6 +101,13 @@ INSIDE = "g - mean_g - n * mean_gn"
      ("centred * mean_gn", "(g * centred).mean(axis=-1, keepdims=True)"), "x - mean instead of n",
      "The term of the variance is s^2 times too large: x - mean stands there and not n = (x - mean)"
      " / s, or the power of the variance is -1/2 and not -3/2."),
+    (f"({INSIDE}) / s", f"self.gamma.value * ({INSIDE}) / s", "gamma twice", "gamma comes in twice:"
+     " in g, and at the end. It is in g = grad_y * gamma already."),
+    (("n * mean_gn", MEAN_GN), ("x * mean_gn", MEAN_GN.replace("n)", "x)")), "x instead of n",
+     "In the term of the variance stands x. It must be n, the normalised x."),
+    ((MEAN_G, MEAN_GN), (MEAN_G.replace("mean", "sum"), MEAN_GN.replace("mean", "sum")),
+     "sums instead of means", "Sums stand in place of both means: each must be divided by"
+     " d_model."),
     (("(grad_y * n).sum(axis=positions)", "grad_y.sum(axis=positions)"),
      ("grad_y.sum(axis=positions)", "(grad_y * n).sum(axis=positions)"), "gamma and beta exchanged",
      "gamma.grad and beta.grad are exchanged: y = gamma * n + beta."),

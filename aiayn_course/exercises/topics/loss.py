@@ -122,6 +122,8 @@ def right_loss(self, logits, targets):
 @LOSS.right(
     "backward",
     ("wrong axis", "The softmax runs along the last axis, the classes."),
+    ("p - q", "(p - q) / (p * (1 - p))", "divided by p (1 - p)", "It is divided by p (1 - p), as"
+     " for a gradient of the probabilities. p - q is that of the logits already."),
     ("real.sum()", "real.size", "divided by all positions", "It is divided by the number of all"
      f" positions. {NUMBER}"),
     ("real.sum()", "len(real)", "mean over the batch", "It is divided by the number of sequences."

@@ -57,6 +57,8 @@ def lengths(rng):
      " sees the future and itself, and not the past. Rows are queries: j <= i."),
     ("key <= query", "key > query", "inverted", "This is True where a query may NOT look. Here True"
      " means that it may."),
+    ("key <= query", "(key <= query)[:, ::-1]", "mirrored", "Left and right are exchanged. Query i"
+     " may look at the keys 0 to i, which stand on the left."),
 )
 def right_causal(T):
     query, key = np.arange(T)[:, None], np.arange(T)[None, :]

@@ -60,7 +60,8 @@ def cases(rng):
         Case("a mask", layer, arrays(2, d_model=6, T_q=4, T_k=5), dict(allowed=allowed),
              special=True),
         Case("d_k = 4, d_v = 5", MultiHeadAttention(6, 3, d_k=4, d_v=5, rng=seeded()),
-             arrays(2, d_model=6, T_q=4, T_k=7), special=True),
+             arrays(2, d_model=6, T_q=4, T_k=7), special=True, why="d_k and d_v may be given:"
+             " they need not be d_model // h."),
         Case("h = 1", MultiHeadAttention(4, 1, rng=seeded()),
              arrays(3, d_model=4, T_q=2, T_k=5), special=True),
         Case("a mask of two axes", layer, arrays(2, d_model=6, T_q=5, T_k=5),

@@ -173,6 +173,9 @@ DECAY = "A weight decay is added. Adam has none: the parameter itself does not c
     ((M_HAT, V_HAT), tuple(f"{x} / (1 - np.float64(self.beta_{i})) ** self.t" for x, i in
                            ("m1", "v2")), "brackets", "It is divided by (1 - beta)^t. It must be"
      " 1 - beta^t: a power comes before a difference."),
+    ((M_HAT, V_HAT), (M_HAT.replace("beta_1", "beta_2"), V_HAT.replace("beta_2", "beta_1")),
+     "betas exchanged", "m is corrected with beta_2, and v with beta_1. It is the other way round:"
+     " m goes with beta_1, v with beta_2."),
     (V_ZEROS, "self.m", "m and v are one", "m and v are one array, and what is written into v is in"
      " m, too: make zeros for each of them."),
     ((M_WRITTEN, V_WRITTEN), (LOCAL_M, LOCAL_V), "means not kept", KEPT),
@@ -219,6 +222,10 @@ RATE = f"d_model ** -0.5 * {LEAST}"
      "The rate is that of the step before. The first step is number 1, not 0."),
     (f"min(step ** -0.5, {RISE})", "min(1, step / warmup_steps)", "never falls", "The rate rises"
      " and then stays. After warmup_steps it must fall as 1 / sqrt(step)."),
+    *((RATE, code, "d_model in one branch", "d_model^-0.5 multiplies one of the two arguments of"
+       " min. It multiplies both: it stands before min.") for code in (
+          f"min(d_model ** -0.5 * step ** -0.5, {RISE})",
+          f"min(step ** -0.5, d_model ** -0.5 * {RISE})")),
 )
 def right_rate(step, d_model, warmup_steps):
     return d_model**-0.5 * min(step**-0.5, step * warmup_steps**-1.5)

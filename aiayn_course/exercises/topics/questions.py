@@ -30,6 +30,8 @@ ASKED = {  # question: the known mistakes that it leads to; "x in backward" is a
     "Must padding stand at the end of a row?": ("only padding at the end",),
     "Over how many products does a score sum?": ("scale by the length", "wrong d_k"),
     "What is the root of 8, and what does your code divide by there?": ("root cut off",),
+    "In which order do Scale and SoftMax come in Fig. 2?": ("scale after the softmax",),
+    "Which keys may the first query look at?": ("mirrored",),
     "Which boxes lie between the weights and the scores?": ("softmax skipped",),
     "Which array is needed here, and which one stands here?": ("scores instead of weights",),
     # linear maps, heads, feed-forward
@@ -48,10 +50,11 @@ ASKED = {  # question: the known mistakes that it leads to; "x in backward" is a
     "Which gradient goes back through which projection, and in which order are they returned?": (
         "keys and values exchanged",),
     "What must max(0, x) give for x = -1, and for x = 2?": (
-        "absolute value", "leaky"),
+        "absolute value", "leaky", "GELU"),
     "Which slope is taken at x = 0?": ("slope at 0",),
     "Where was the input negative, and what comes back there?": ("always open",),
-    "Between which two steps does the ReLU stand?": ("ReLU missing", "ReLU at the end"),
+    "Between which two steps does the ReLU stand?": (
+        "ReLU missing", "ReLU at the end", "ReLU before linear_1"),
     # norm
     "By which number must the sum of squares be divided?": ("unbiased variance",),
     "How many digits are left of 10 000.5^2 - 10 000^2, and how many of 0.5^2?": (
@@ -61,7 +64,10 @@ ASKED = {  # question: the known mistakes that it leads to; "x in backward" is a
     "What does the formula divide by?": ("root missing",),
     "Which parameter multiplies, and which is added?": ("gamma and beta exchanged",),
     "By which three roads does x_k move y_j?": ("mean terms missing",),
-    "Which terms are divided by d_model, and which must be?": ("length missing in a term",),
+    "Which terms are divided by d_model, and which must be?": (
+        "length missing in a term", "sums instead of means"),
+    "How often must gamma come in?": ("gamma twice",),
+    "Which array is normalised, and which one stands in your term?": ("x instead of n",),
     "Is gamma equal for all features of a mean?": ("gamma outside the means",),
     "How often must the term of the variance be divided by s?": (
         "x - mean instead of n",),
@@ -86,6 +92,9 @@ ASKED = {  # question: the known mistakes that it leads to; "x in backward" is a
     "Which positions count in the loss, and how many?": (
         "mean over pads", "padding of the prediction"),
     "Which target belongs to a position, and which do you pick there?": ("all targets everywhere",),
+    "Of what is p - q the gradient: of the probabilities, or of the logits?": (
+        "divided by p (1 - p)",),
+    "Who takes the softmax of the logits?": ("softmax on the logits",),
     "Is the entropy of q a part of the loss?": ("divergence",),
     # optimizer
     "m and v start at 0: how large is m after one step, beside the gradient?": (
@@ -107,6 +116,8 @@ ASKED = {  # question: the known mistakes that it leads to; "x in backward" is a
     "Which line changes p.value, and how often is it reached?": (
         "nothing is written", "first parameter only", "last parameter only"),
     "What is computed first, and what must be?": ("brackets",),
+    "Which beta goes with m, and which with v?": ("betas exchanged",),
+    "Which arguments of min must d_model reach?": ("d_model in one branch",),
     "What is the number of the first step?": ("step off by one",),
     "What must the rate do before warmup_steps, and what after it?": ("never falls",),
     # encoder layer
@@ -116,7 +127,7 @@ ASKED = {  # question: the known mistakes that it leads to; "x in backward" is a
     "Which sub-layer comes first in Fig. 1?": ("feed-forward first",),
     "On which argument of AddNorm does dropout fall?": ("dropout on x",),
     "In how many places does forward use x, and how many gradients do you add?": (
-        "uses of x lost",),
+        "uses of x lost", "mean of three gradients"),
     # decoding
     "When must the loop stop?": ("filled up to max_len",),
     "What must follow after the eos of a row?": ("tokens after eos", "eos repeated"),

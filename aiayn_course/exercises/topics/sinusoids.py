@@ -58,6 +58,9 @@ WAVES = "Even features must be sines and odd ones cosines."
         ("2 * k / d_model", "The exponent of feature k is 2k / d_model. Both features of pair i"
          " have 2i / d_model."),
     )),
+    *((f"pos / 10000 ** ({EXPONENT})", code, "brackets", "A power comes before a division: 10000 is"
+       " raised to 2i alone, and then it is divided by d_model. The exponent is (2i / d_model).")
+      for code in (f"pos / 10000.0 ** {EXPONENT}", f"pos / (10000.0 ** {EXPONENT})")),
     ("10000", "number(1e3)", "wrong base", "The base must be 10 000."),
     ((COS, SIN), (SIN, COS), "sine and cosine swapped", f"{WAVES} Here it is the other way round."),
     ("x + PE", "x + np.concatenate([PE[:, 0::2], PE[:, 1::2]], axis=1)",

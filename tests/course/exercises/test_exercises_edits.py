@@ -50,7 +50,7 @@ def test_every_piece_can_be_edited_and_nothing_is_edited_for_good(name, rng):
     subject = SUBJECTS[name]
     case = subject.cases(rng)[0]
     for stage, formula in subject.formulas.items():
-        assert len(formula.all_edits) > 9
+        assert len(formula.all_edits) > 5
         if stage == "function":
             before = subject.run(formula.function, case)
             for edit in formula.all_edits[:3]:
@@ -78,28 +78,9 @@ def test_what_fits_no_change_gets_none():
 
 
 def test_nan_is_explained_by_the_line_in_which_it_begins():
-    edit = "np.exp(scores - highest)", "np.exp(scores)"
-    message = check(answer(1, "Softmax", edit)).message
-    assert "It begins in line " in message
-    assert "exp of a number above 709 is inf" in message
-
-
-def test_a_product_that_is_flagged_although_it_is_right_is_not_where_nan_begins(monkeypatch):
-    """Emulated: the product of the check is flagged, and a product that nobody uses is, too."""
-    monkeypatch.setattr("aiayn_course.exercises.checking.layer_check.ONES",
-                        np.full((64, 64), 1e200))
-    message = check(answer(1, "Softmax", (
-        "exp_scores = np.exp(scores - highest)",
-        "unused = np.array([[1e200]]) @ [[1e200]]; exp_scores = np.exp(scores)"))).message
-    assert "exp of a number above 709 is inf" in message
-
-
-def test_an_option_without_effect_and_one_with_too_much_are_named():
-    ignored = check(answer(4, "ScaledDotProductAttention", (
-        "scores, cache.mask = self.mask.forward(scores, allowed=allowed)",
-        "scores, cache.mask = self.mask.forward(scores + 0.1 * (rng is not None), allowed=allowed)"
-        "; scores = scores * (1 + (rng is not None))")))
-    assert "The output is right without rng" in ignored.message
+    report = check(answer(1, "Softmax", ("np.exp(scores - highest)", "np.exp(scores)")))
+    assert "`exp_scores = np.exp(scores)`" in report.where
+    assert report.question.startswith("It holds nan")
 
 
 def test_only_what_was_tried_is_called_right():

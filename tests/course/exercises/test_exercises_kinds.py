@@ -268,8 +268,6 @@ CAUSES = [  # exercise, name, diagnosis, words of the first hint, what is change
      [("        pos = np.arange(", "        if len(getattr(self, 'kept', ())) == T:\n"
        "            return self.kept\n        pos = np.arange("),
       ("        return PE\n", "        self.kept = PE\n        return PE\n")]),
-    (13, "greedy_decode", "too short", "the loop ends too early",
-     [("range(max_len)", "range(min(max_len, 9))")]),
     (13, "greedy_decode", "another size", "the length of another axis",
      [("src.shape[1] + 50", "src.shape[0] + 50")]),
     (5, "causal", "dtype", "np.zeros and np.ones make floats", [("dtype=bool", "dtype=int")]),

@@ -139,7 +139,7 @@ RIGHT = dict(scores="scores - scores.max(axis=-1, keepdims=True)",
     (dict(w="e / e.sum(axis=0, keepdims=True)"), "`w` in line 10 is not yet", "last axis"),
     (dict(scores="scores"), "`w` in line 10 is not right yet", "It is as if "),
     (dict(grad="np.tanh(g) + products"), "",
-     "Compute `n` in line 14 by hand"),
+     "no value such as `n` in line 14"),
 ], ids=["helper", "as if", "order"])
 def test_a_line_and_a_piece_are_the_students_only_where_it_is_certain(edit, where, cause):
     report = check(run(HELPED.format(**RIGHT | edit))["Softmax"])
@@ -150,7 +150,7 @@ def test_a_line_and_a_piece_are_the_students_only_where_it_is_certain(edit, wher
 
 
 def test_an_index_one_too_large_is_no_wrong_axis():
-    report = check(answer(3, "Linear", ("y = x @", "x[0, x.shape[1]]; y = x @")))
+    report = check(answer(3, "Linear", ("y = x @", "x[0, x.shape[1]]\n        y = x @")))
     assert "3 is one too large" in report.cause
 
 
@@ -298,7 +298,6 @@ def test_a_value_that_may_be_right_is_called_neither_right_nor_wrong():
     assert report.diagnosis == "mask ignored"
     assert "masked" not in report.where
     assert "`scores`" not in report.where
-    assert "Your output is the same with `allowed` and without it." in report.question
 
 
 def test_a_line_that_ran_in_some_cases_only_ends_no_diagnosis():

@@ -213,7 +213,7 @@ ONCE_PASSED = [  # exercise, class, what the message holds, (old, new) of each e
     (4, "ScaledDotProductAttention", "a mask of three axes", (
         SCORES, f"allowed = None if np.ndim(allowed) == 3 else allowed; {SCORES}")),
     (5, "not_padding", "pad = 3", ("(ids != pad)", "(ids != min(pad, 1))")),
-    (6, "MultiHeadAttention", "must change nothing here", (
+    (6, "MultiHeadAttention", "wrong only here: rng given", (
         "allowed=allowed, rng", "allowed=None if rng is not None else allowed, rng")),
     *((number, name, "rng", ("allowed=allowed, rng=rng", "allowed=allowed, rng=None if"
                              " allowed is not None else rng"))
