@@ -39,8 +39,8 @@ def test_the_report_names_the_worst_entry_and_the_line():
 
 
 @pytest.mark.parametrize(("edit", "words"), [
-    (("centred = x - x", "x -= 0.5; centred = x - x"), "forward writes in line 37, `x -= 0.5;"),
-    (("g = grad_y *", "grad_y *= 2; g = grad_y *"), "backward writes in line 50, `grad_y *= 2;"),
+    (("centred = x - x", "x -= 0.5; centred = x - x"), "forward writes in line 39, `x -= 0.5;"),
+    (("g = grad_y *", "grad_y *= 2; g = grad_y *"), "backward writes in line 52, `grad_y *= 2;"),
     (("centred = x - x", "n = x.shape; x.shape = (-1,); x = x.reshape(n); centred = x - x"),
      "forward changes x, which it was given, in place."),
     (("centred = x - x", "self.beta.value += 1; centred = x - x"), "forward changes beta"),
