@@ -70,6 +70,8 @@ SAID = (  # (what the error says, with the line it stops in; diagnosis, sentence
     (r"has more dimensions than subscripts", "einsum", "`...` stands for all axes in front, and"
      " einsum never sums over it: lay all positions one below another, x.reshape(-1, d_in), and"
      " give them a letter."),
+    (r"`[^`]*einsum\(", "number of axes", "There may be any number of axes in front: lay all"
+     " positions one below another, x.reshape(-1, d_in), and give them a letter."),
     (r"grad_y must have the shape of y", "shapes", "What forward does is undone in reverse order:"
      " what it split is merged, what it merged is split, and each gradient goes back where its"
      " array came from."),
@@ -130,8 +132,8 @@ WHICH = "What stands here that is no array, and where is the array in it?"
 ASKED = (  # what the error says, or what stands there; a question
     (r"TypeError.*argument", "What does the first line of the function take, and what is it"
      " given?"),
-    (r"broadcast dimensions|subscripts", "Which axes does `...` stand for, and does the output have"
-     " them?"),
+    (r"broadcast dimensions|subscripts", "Which axis does each letter stand for, and which axes are"
+     " front of them?"),
     (r"matmul|not aligned|dot", "Over which axis of each must the product sum?"),
     (r"non-broadcastable output", "Which axes does the array on the left not have, and what must"
      " happen along them?"),
