@@ -133,7 +133,7 @@ ASKED = (  # what the error says, or what stands there; a question
     (r"TypeError.*argument", "What does the first line of the function take, and what is it"
      " given?"),
     (r"broadcast dimensions|subscripts", "Which axis does each letter stand for, and which axes are"
-     " front of them?"),
+     " in front of them?"),
     (r"matmul|not aligned|dot", "Over which axis of each must the product sum?"),
     (r"non-broadcastable output", "Which axes does the array on the left not have, and what must"
      " happen along them?"),
