@@ -34,6 +34,11 @@ ASKED = {  # question: the known mistakes that it leads to; "x in backward" is a
     "Which keys may the first query look at?": ("mirrored",),
     "Which boxes lie between the weights and the scores?": ("softmax skipped",),
     "Which array is needed here, and which one stands here?": ("scores instead of weights",),
+    # what attention looks at
+    "Which number does argmax give to the first job, and which does it have here?": (
+        "no job is 0",),
+    "What is the score of a head in a row in which no token stood before?": ("nothing repeated",),
+    "At which position does the model write the token?": ("another position",),
     # linear maps, heads, feed-forward
     "Which parameters does the layer have, and which does your line use?": (
         "bias missing", "gamma and beta missing"),
