@@ -35,6 +35,6 @@ def test_every_variant_solves_the_copy_task(tmp_path, option, name):
     assert main(["train", "copy", *sizes, f"--{option}", name, "--out", out]) == 0
     run = open_run(out)
     assert run.options[option] == name
-    assert run.solved
+    assert run.history[-1].solved
     numbers, _ = run.task.finish(run)
     assert numbers["exact_match"] >= 0.99
