@@ -525,7 +525,7 @@ measured = end.validation
 judge(1, predicted, measured)
 
 # %% [markdown]
-# None. $W^Q$ and $W^K$ alone learn nothing of the task here, and all the others learn it without them. The map still needs both sides: what is asked for, and what is there to be asked. <!-- result -->
+# None. $W^Q$ and $W^K$ alone learn nothing of the task here, and all the others learn it without them. <!-- result -->
 #
 # ## 1.10 Check what this lesson claimed
 

@@ -626,7 +626,7 @@ measured = np.mean(fallen)
 judge(4, predicted, measured)
 
 # %% [markdown]
-# Hardly ever. So the angle at the start is not the whole story: this mistake turns every step of $Q$ uphill, and the queries move away from where they should go. <!-- result -->
+# Hardly ever. So the angle at the start is not the whole story: with this mistake each step takes $Q$ uphill. <!-- result -->
 #
 # ## 4.10 Check what this lesson claimed
 

@@ -456,7 +456,7 @@ measured = lengths[0] / lengths[-1]
 judge(7, predicted, measured)
 
 # %% [markdown]
-# Several times as long below as above. The straight path keeps the gradient that arrives, and every norm divides by a size that grows with the layer (Lesson 7.7), so the lowest layers get the most. <!-- result -->
+# Several times as long below as above. We guess: the straight path keeps the gradient that arrives, and every norm divides by a size that grows with the layer (Lesson 7.7), so the lowest layers get the most. <!-- result -->
 #
 # ## 7.10 Check what this lesson claimed
 

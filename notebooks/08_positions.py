@@ -400,7 +400,7 @@ measured = np.mean((np.sort(written) == np.sort(right)).all(axis=1))
 judge(8, predicted, measured)
 
 # %% [markdown]
-# Most of them. So it has learned what can be learned from a set of digits, and lacks the order alone. <!-- result -->
+# Most of them: it knows which digits to write, and not their order. <!-- result -->
 #
 # ## 8.8 Check what this lesson claimed
 

@@ -434,7 +434,7 @@ measured = np.median(falls)
 judge(15, predicted, measured)
 
 # %% [markdown]
-# By hardly anything. The model does not need the `3`: it needs that the symbol just read stood there before. One replacement breaks this, two keep it. <!-- result -->
+# By hardly anything. In this row the model does not need the `3`: it needs that the symbol just read stood there before. One replacement breaks this, two keep it. <!-- result -->
 #
 # ## 15.8 Check what this lesson claimed
 
