@@ -13,6 +13,8 @@ FIRST_STEPS = """\
   aiayn-np explore runs/copy             # a page to try it in a browser
   aiayn-np lessons here                  # the lessons, ready to open
 """
+INSTEAD = {  # a command of the paper: the same one with what the course adds
+    train_command: explore.train_command, vectors_command: zoo.vectors_command}
 COMMANDS: tuple = (("course", (  # in the same form as the paper's commands
     ("explore", explore.explore_command, explore.add_explore_options,
      "write a page that runs a trained model, to try it out", """
@@ -54,10 +56,7 @@ def main(argv: list[str] | None = None) -> int:
 def parsed(argv: list[str] | None = None) -> argparse.Namespace:
     """Return the options of a command line with the commands of both packages."""
     options = words.parsed(argv, COMMANDS, FIRST_STEPS)
-    if options.command is train_command:
-        options.command = explore.train_command
-    if options.command is vectors_command:
-        options.command = zoo.vectors_command
+    options.command = INSTEAD.get(options.command, options.command)
     return options
 
 

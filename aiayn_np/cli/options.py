@@ -56,16 +56,16 @@ def add_train_options(parser: argparse.ArgumentParser) -> dict:
         for name, told in FILES.get(task, {}).items():
             many: dict[str, Any] = {"action": "append"} if name == "text" else {}
             files.add_argument(flag_of(name), type=Path, metavar="FILE", help=told, **many)
+        groups = {title: one.add_argument_group(title) for title in GROUPS}
         for title, options in GROUPS.items():
-            group = one.add_argument_group(title)
             for name, told in options.items():
                 if name in DEFAULTS[task]:
-                    group.add_argument(flag_of(name), **argument_of(task, name, told))
+                    groups[title].add_argument(flag_of(name), **argument_of(task, name, told))
         one.set_defaults(of_run=[*vars(one.parse_args([]))],           # names of these options
                          command=parser.get_default("command"))
-        group.add_argument("--threads", type=int, help="of BLAS; OPENBLAS_NUM_THREADS, where it is"
-                           " set, is the limit (default: that limit, else 1); more pay on a quiet"
-                           " machine")
+        groups["rarely needed"].add_argument(
+            "--threads", type=int, help="of BLAS; OPENBLAS_NUM_THREADS, where it is set, is the"
+            " limit (default: that limit, else 1); more pay on a quiet machine")
         add_out(one, "--out", f"folder of the run (default: runs/{task}, or runs/{task}-2 where"
                 " that is taken, and so on)")
         one.add_argument("--resume", action="store_true", help="go on with the run in --out")
