@@ -20,6 +20,7 @@ trains the Transformer with the student's layer. The files to fill in are in not
     tracing, asking                    the first wrong line; the question and the hints
     plug_in                            the student's parts in the real model
     grading, running                   `aiayn-np grade`: a row and a process for each file
+    derivation                         the check of a derivation, line by line
     yours, verdict                     the numbers that readers of lessons measure themselves
     language, chinese.json             the language of all texts
     editions                           the student edition of a lesson (`aiayn-np lessons`)
@@ -34,6 +35,7 @@ Public names, by the file that defines them:
     checker        check
     plug_in        train_with, TrainingReport
     yours          judge
+    derivation     DerivationReport, check_derivation
     report         Report, Row
     exercise       Exercise
     language       say, say_name, speaking, spoken, wrapped

@@ -1,9 +1,8 @@
-"""The checks of gradients, of derivations, and of properties; test vectors for other programs.
+"""The checks of gradients and of properties; test vectors for other programs.
 
 Public names, by the file that defines them:
 
     adapters        as_layer
-    derivation      DerivationReport, check_derivation
     gradient_check  GradientReport, Proof, check_gradients
     probing         randomise
     properties      assert_causal, assert_heads_equal_loop, assert_padding_invariant,

@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from .slopes import COMPLEX_STEP, COMPLEX_TOLERANCE
+from aiayn_np.proofs.slopes import COMPLEX_STEP, COMPLEX_TOLERANCE
 
 REAL_STEP, AGREE = 1e-5, 1e-8  # the central difference has an error of about 1e-10
 DEFINITION, BEGINS, HOLDS = "definition", "begins", "holds"
@@ -66,20 +66,6 @@ class DerivationReport:
     def __bool__(self) -> bool:
         return self.first_false is None
 
-    def not_compared(self) -> list[int]:
-        """Return the numbers of the lines without a comparison.
-
-        They are definitions that no later line uses, and expressions that are alone in a chain.
-        """
-        alone = []
-        for i, line in enumerate(self.lines):
-            later = self.lines[i + 1:]
-            used = any(line.name in names_in(side) for x in later for side in x.sides)
-            rest = itertools.takewhile(lambda x: not x.new_chain, later)
-            if not used if line.name else line.verdict == BEGINS and all(x.name for x in rest):
-                alone.append(line.number)
-        return alone
-
     def __repr__(self):
         rows = ["line  verdict     error  text"]
         for line in self.lines:
@@ -90,21 +76,18 @@ class DerivationReport:
             rows.append(f"{line.number:>4}  {verdict:<10}  {error:>5}  {text}")
         if self.first_false is None:
             rows.append(f"Steps that hold: {sum(x.verdict == HOLDS for x in self.lines)}")
-            if alone := self.not_compared():
-                rows.append("Compared with nothing: line " + ", ".join(map(str, alone)))
             return "\n".join(rows)
         fault = "cannot be computed" if np.isnan(self.first_false.error) else "is false"
         where = f"Line {self.first_false.number} {fault}: {self.first_false.verdict}"
         return "\n".join([*rows, where, self.example])
 
 
-def check_derivation(steps: str | Iterable[str], *, seed: int = 0,
-                     **given: Any) -> DerivationReport:
+def check_derivation(steps: str, *, seed: int = 0, **given: Any) -> DerivationReport:
     """Compute every line of a derivation on random arrays, and find the first that is false.
 
     Parameters
     ----------
-    steps : a text, or its lines. ``name = expression`` is a definition, and holds. In
+    steps : lines of Python. ``name = expression`` is a definition, and holds. In
         ``a == b == c`` all sides must be equal. Another expression must equal the line before (its
         last side). An empty line begins a new chain, and nothing is compared with its first
         expression. Lines may use ``np``, the given names, the names of sizes, and ``d(y, x)``, the
@@ -117,8 +100,8 @@ def check_derivation(steps: str | Iterable[str], *, seed: int = 0,
     -------
     DerivationReport. It is true when every line holds to 1e-12, relative to the largest number of
     the line, or to 1. `first_false` names the first line that is false or cannot be computed, and
-    `example` shows the numbers of the smallest sizes in which it is false. The report also names
-    the lines without a comparison.
+    `example` shows the numbers of the smallest sizes in which it is false. The verdict of a line
+    that was compared with nothing is "definition" or "begins".
 
     Raises
     ------
@@ -150,9 +133,9 @@ def check_derivation(steps: str | Iterable[str], *, seed: int = 0,
     return DerivationReport([line for line in lines if line.verdict], false, example)
 
 
-def read(steps: str | Iterable[str], given: Iterable[str]) -> list[Line]:
+def read(steps: str, given: Iterable[str]) -> list[Line]:
     """Return the lines of a derivation."""
-    text = textwrap.dedent(steps if isinstance(steps, str) else "\n".join(steps))
+    text = textwrap.dedent(steps)
     rows, lines, end, known = text.splitlines(), [], 0, {"d", "np", *given}
     for node in ast.parse(text).body:
         name = ""
@@ -232,11 +215,6 @@ def smallest(lines: list[Line], false: Line, given: dict, arrays: dict, sizes: d
     return arrays, sizes
 
 
-def names_in(node: ast.expr) -> set[str]:
-    """Return the names in an expression."""
-    return {name.id for name in ast.walk(node) if isinstance(name, ast.Name)}
-
-
 @functools.lru_cache(maxsize=1000)
 def parts(node: ast.expr) -> tuple[CodeType, set[str], list[list[ast.expr]]]:
     """Return (code, names, arguments of every d) of an expression; the code numbers each d."""
@@ -247,7 +225,7 @@ def parts(node: ast.expr) -> tuple[CodeType, set[str], list[list[ast.expr]]]:
                 raise ValueError("d(y, x) needs the name of x")
             slopes.append(copy.deepcopy(call.args))                    # the walk continues inside
             call.args = [ast.Constant(len(slopes) - 1)]
-    names = names_in(node)
+    names = {name.id for name in ast.walk(node) if isinstance(name, ast.Name)}
     return compile(ast.unparse(node), "a derivation", "eval"), names, slopes
 
 
