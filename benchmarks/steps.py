@@ -18,22 +18,19 @@ from common import CONFIGS, batches, our_model, rate
 def ours(c, ranks=None):
     """(number of parameters, step) of one process or of ranks; step(ids, i) returns the loss."""
     from aiayn_np import Adam, LabelSmoothedCrossEntropy
-    from aiayn_np.training.gradient import SharedGradient
-    from aiayn_np.training.loop import token_nats
-    from aiayn_np.training.memory import keep_freed_memory
+    from aiayn_np.training.loop import token_nats, training_steps
     from aiayn_np.training.ranks import ALONE
+    from aiayn_np.training.shares import Shares
 
-    model = our_model(c)
-    adam = Adam(model.parameters())
-    criterion = LabelSmoothedCrossEntropy(0.0, pad=0)
-    gradient = SharedGradient(model, criterion, token_nats, adam, ranks or ALONE)
-    keep_freed_memory()
+    model, now = our_model(c), []
+    steps = training_steps(
+        model, LabelSmoothedCrossEntropy(0.0, pad=0), Adam(model), lambda _: now.pop(),
+        lambda step: rate(step - 1), steps=10**9, rng=None, measure=token_nats,
+        shares=Shares(0, ranks or ALONE))
 
     def step(ids, i):
-        adam.zero_grad()
-        loss, *_ = gradient((ids, ids[:, :-1], ids[:, 1:]), None)
-        adam.step(rate(i))
-        return float(loss)
+        now.append((ids, ids[:, :-1], ids[:, 1:]))
+        return float(next(steps).scores)
 
     return sum(p.value.size for p in model.parameters()), step
 

@@ -29,7 +29,7 @@ def explore_command(args):
     if reason := obstacle(run):
         raise UsageError(f"no page can run this model: {reason};"
                          f" `{command_line('aiayn-np', 'attend', args.run)}` draws its attention")
-    sources = ([source_of(run.loaded(), text) for text in args.sequence]
+    sources = ([source_of(run, text) for text in args.sequence]
                or most_telling_first(run, run.task.examples(20)))
     print(printable(write_live_page(run, path, sources, title=args.title, lessons=args.lessons)))
     note("open it in a browser")

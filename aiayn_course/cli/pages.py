@@ -45,10 +45,11 @@ def make_pages(out: Path, lessons: str = "") -> None:
             run = new_run(page, Path(name) / page)
             take_steps(run)
             print_results(run)
+            loaded = run.loaded()
             texts = SENTENCES if page == "number_words" else []
             sources = [run.task.source(text) for text in texts] or run.task.examples(20)
-            path = write_live_page(run, out / f"{page}.html", most_telling_first(run, sources),
-                                   lessons=lessons, title=TITLE if texts else "",
-                                   answers=small_number_words() if texts else None)
+            path = write_live_page(
+                loaded, out / f"{page}.html", most_telling_first(loaded, sources), lessons=lessons,
+                title=TITLE if texts else "", answers=small_number_words() if texts else None)
             if (size := path.stat().st_size) > MOST:
                 raise UsageError(f"{path} must have at most {MOST:,} bytes, got {size:,}")

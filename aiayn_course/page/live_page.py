@@ -9,7 +9,7 @@ from aiayn_np.decoding.greedy import greedy_decode
 from aiayn_np.models.config import read_json
 from aiayn_np.module import leaves
 from aiayn_np.multi_head import MultiHeadAttention
-from aiayn_np.runs.run import Run
+from aiayn_np.runs.loaded import Loaded
 from aiayn_np.text.language import Characters, LanguageTask
 from aiayn_np.transformer import Transformer
 
@@ -17,7 +17,7 @@ from .cutting import rules_of
 from .live import NotRunnable, check_runnable, write_live
 
 
-def write_live_page(run: Run, path: str | Path, sources: list[np.ndarray], *,
+def write_live_page(run: Loaded, path: str | Path, sources: list[np.ndarray], *,
                     title: str | dict = '', lessons: str = '',
                     answers: dict[str, str] | None = None) -> Path:
     """Write the page, and return its path. At first the page shows `sources`, arrays (1, T).
@@ -29,18 +29,18 @@ def write_live_page(run: Run, path: str | Path, sources: list[np.ndarray], *,
     """
     examples = [run.task.text(src[0]) for src in sources]
     telling = told_changes(run, sources[0])[1] if sources else []
-    metrics = read_json(run.metrics) if run.metrics.exists() else {}
+    metrics = read_json(run.metrics) if run.metrics and run.metrics.exists() else {}
     return write_live(path, run.trained(), task_of(run), examples, title=title,
                       lessons=lessons, metrics=metrics, telling=telling, answers=answers)
 
 
-def check_page(run: Run) -> None:
+def check_page(run: Loaded) -> None:
     """Raise NotRunnable if no page can run the model of a run."""
     check_runnable(run.model)
     task_of(run)
 
 
-def most_telling_first(run: Run, sources: list[np.ndarray]) -> list[np.ndarray]:
+def most_telling_first(run: Loaded, sources: list[np.ndarray]) -> list[np.ndarray]:
     """Return at most five sources, ordered by the number of changes that alter their answer.
 
     A change is: no positions, no scale, or a muted head of the last layer; all heads count as one
@@ -53,7 +53,7 @@ def most_telling_first(run: Run, sources: list[np.ndarray]) -> list[np.ndarray]:
     return sorted(sources, key=order)[:5]
 
 
-def told_changes(run: Run, src: np.ndarray) -> tuple[list, list[int]]:
+def told_changes(run: Loaded, src: np.ndarray) -> tuple[list, list[int]]:
     """Return (changes, heads of the decoder's last layer) that change the answer.
 
     Both are empty for a model without a source.

@@ -75,21 +75,20 @@ def lines_of_stdin():
 
 
 def opened(folder: Path) -> Any:
-    """Open the run in a folder, or a real model, and write its note."""
+    """Open the model in a folder, of a run or a real one, and write its note."""
     from ..runs.open import open_run
 
-    run = open_run(folder)
-    note(run.note)
-    return run
+    loaded = open_run(folder)
+    note(loaded.note)
+    return loaded
 
 
 def loaded_for(command: str, folder: Path) -> Any:
     """Return the model in a folder with its task; UsageError if the command needs another model."""
-    run = opened(folder)
-    loaded = run.loaded()
+    loaded = opened(folder)
     works = [name for name, methods in NEEDS.items()
              if any(getattr(type(loaded), method, None) for method in methods.split())]
     if command not in works:
-        raise UsageError(f"{folder} must hold a model for {command}, got one of {run.task.name},"
-                         f" which is for aiayn-np {', '.join(works)}")
+        raise UsageError(f"{folder} must hold a model for {command}, got one of"
+                         f" {loaded.task.name}, which is for aiayn-np {', '.join(works)}")
     return loaded

@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from ..runs.options import NAMES
+from ..runs.options import FILES, NAMES
 from ..text.presets import DEFAULTS, PRESETS
 from ..training.tasks import TASKS
 from .writing import add_out
@@ -13,12 +13,11 @@ WHAT = {task: f"a toy task: {kind.__doc__}" for task, kind in TASKS.items()} | d
     text="translate sentences, learned from pairs", words="go on with a text, as a language model")
 PAIRS = "file of lines, UTF-8 or .gz; lines of source, tab, target"
 LINES = "file of lines, UTF-8 or .gz"
-FILES: dict[str, dict] = {  # task -> its options for files
-    "text": dict(pairs=PAIRS, source=LINES, target=LINES, validation_pairs=PAIRS,
-                 validation_source=LINES, validation_target=LINES),
-    "words": dict(text="UTF-8 or .gz; of several --text one text is made (default: the help of"
-                  " Python itself)")}
-GROUPS: dict[str, dict] = {  # title in the help -> option of a run -> its help
+OPTIONS: dict[str, dict] = {  # title in the help -> option of a run -> its help
+    "the files": dict(
+        pairs=PAIRS, source=LINES, target=LINES, validation_pairs=PAIRS, validation_source=LINES,
+        validation_target=LINES, text="UTF-8 or .gz; of several --text one text is made (default:"
+        " the help of Python itself)"),
     "the task": dict(
         symbols="how many symbols there are",
         max_length="symbols of the longest sequence, tokens of a window, or most tokens of a"
@@ -52,18 +51,14 @@ def add_train_options(parser: argparse.ArgumentParser) -> dict:
     tasks = parser.add_subparsers(dest="task", required=True, metavar="TASK", title="tasks")
     for task, what in WHAT.items():
         one = tasks.add_parser(task, help=what, description=what, usage="%(prog)s [options]")
-        files = one.add_argument_group("the files")
-        for name, told in FILES.get(task, {}).items():
-            many: dict[str, Any] = {"action": "append"} if name == "text" else {}
-            files.add_argument(flag_of(name), type=Path, metavar="FILE", help=told, **many)
-        groups = {title: one.add_argument_group(title) for title in GROUPS}
-        for title, options in GROUPS.items():
+        for title, options in OPTIONS.items():
+            group = one.add_argument_group(title)
             for name, told in options.items():
-                if name in DEFAULTS[task]:
-                    groups[title].add_argument(flag_of(name), **argument_of(task, name, told))
+                if name in DEFAULTS[task] or name in FILES.get(task, ()):
+                    group.add_argument(flag_of(name), **argument_of(task, name, told))
         one.set_defaults(of_run=[*vars(one.parse_args([]))],           # names of these options
                          command=parser.get_default("command"))
-        groups["rarely needed"].add_argument(
+        group.add_argument(                                            # of "rarely needed"
             "--threads", type=int, help="of BLAS; OPENBLAS_NUM_THREADS, where it is set, is the"
             " limit (default: that limit, else 1); more pay on a quiet machine")
         add_out(one, "--out", f"folder of the run (default: runs/{task}, or runs/{task}-2 where"
@@ -72,8 +67,11 @@ def add_train_options(parser: argparse.ArgumentParser) -> dict:
     return tasks.choices
 
 
-def argument_of(task, name, what):
+def argument_of(task: str, name: str, what: str) -> dict:
     """Return the keywords of `add_argument` for an option: its help, and its type or choices."""
+    if name not in DEFAULTS[task]:
+        many: dict[str, Any] = {"action": "append"} if name == "text" else {}
+        return dict(help=what, type=Path, metavar="FILE", **many)
     default = DEFAULTS[task][name]
     preset = DEFAULTS[task].get("preset", "") and name in PRESETS["small"]
     told = "the preset's" if preset else default
@@ -98,5 +96,5 @@ def new_run_of(folder: Path, args: argparse.Namespace) -> tuple:
     from ..runs.start import start_run
 
     given = given_options(args)
-    files = {name: given.pop(name, None) for name in FILES.get(args.task, {})}
+    files = {name: given.pop(name, None) for name in FILES.get(args.task, ())}
     return start_run(folder, args.task, files, **given)

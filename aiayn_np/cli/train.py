@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..files import check_replaceable, made_folder, parts_in
+from ..files import made_folder, parts_in
 from ..training.ranks import ALONE, launched
 from .common import UsageError, command_line, note, printable
 from .options import LATER, flag_of, given_options, new_run_of
 from .progress import Reporter
-from .writing import check_folder, files_of, make_writable
+from .writing import check_folder, make_writable
 
 if TYPE_CHECKING:
     from ..runs.run import Run
@@ -28,21 +28,28 @@ def train_command(args: argparse.Namespace) -> int:
 
 def trained(args: argparse.Namespace) -> Any:
     """Train a new or a saved run, and print its results; return the run, None if interrupted."""
+    from ..runs.checkpoint import read_step
+
     ranks = launched()
     with interruptible(ranks) as stop:
-        run = stop.run = shared_run(args, ranks)
-        stop.waits = True
-        ended = take_steps(run, lambda: stop.asked, args.threads)
-        stop.waits = not ended
-        if ended:
+        run = shared_run(args, ranks)
+        stop.waits, leads = True, not ranks.rank
+        try:
+            if not take_steps(run, lambda: stop.asked, args.threads):
+                raise KeyboardInterrupt
+            stop.waits = False
             print_results(run, args.threads)
-            if not ranks.rank:
-                files = sorted(path.name for path in run.folder.iterdir())
-                print(printable(f"\nIn {run.folder}: {', '.join(files)}"))
-            return run
-        if not ranks.rank:
-            note(stop.told)
-    return None
+        except KeyboardInterrupt:
+            if leads:
+                command = command_line("aiayn-np", "train", args.task, "--out", run.folder,
+                                       "--resume")
+                step = read_step(run.checkpoint)
+                note(f"interrupted; step {step} is kept; go on with: {command}")
+            return None
+    if leads:
+        files = sorted(path.name for path in run.folder.iterdir())
+        print(printable(f"\nIn {run.folder}: {', '.join(files)}"))
+    return run
 
 
 def take_steps(run: "Run", stop: Callable[[], bool] = lambda: False,
@@ -81,43 +88,35 @@ def print_results(run: "Run", threads: int | None = None) -> None:
 
 
 class Stop:
-    """The handler of Ctrl-C and of the other signals that end a program.
+    """The handler of Ctrl-C and SIGTERM.
 
-    While `waits` is true, a signal only sets `asked`: the step ends and is saved. A second Ctrl-C
-    ends the program in a step, but not in a save.
+    While `waits` is true, the first signal only sets `asked`: the step ends and is saved. A second
+    one ends the program at once. That is safe at any moment, for a save replaces whole files.
     """
 
-    run: Any = None
     waits = asked = False
 
     def __call__(self, number, frame):
-        again = number == signal.SIGINT and self.asked
-        if not self.waits or (again and not self.run.saving):
-            raise KeyboardInterrupt(self.told if self.run else "")
+        if self.asked or not self.waits:
+            raise KeyboardInterrupt
         self.asked = True
-
-    @property
-    def told(self):
-        """A line on the interruption. It names the step that is kept."""
-        command = command_line("aiayn-np", "train", self.run.options["task"], "--out",
-                               self.run.folder, "--resume")
-        return f"interrupted; step {self.run.saved} is kept; go on with: {command}"
 
 
 @contextmanager
 def interruptible(ranks: Any = ALONE) -> Iterator[Stop]:
-    """Handle SIGINT, SIGHUP and SIGTERM by a Stop, and yield the Stop.
+    """Handle SIGINT and SIGTERM by a Stop, and yield the Stop.
 
-    An ignored signal stays ignored. Under mpiexec, which ends its ranks, only SIGINT is handled, by
-    rank 0; the other ranks ignore it.
+    Under mpiexec, which ends its ranks, only SIGINT is handled, by rank 0; the other ranks ignore
+    it.
     """
-    stop, others = Stop(), ("SIGTERM", "SIGHUP") if ranks.size == 1 else ()
-    there = [getattr(signal, name) for name in others if hasattr(signal, name)]
-    with ExitStack() as stack:
-        for number in (signal.SIGINT, *(n for n in there if signal.getsignal(n) == signal.SIG_DFL)):
-            handler = signal.SIG_IGN if ranks.rank else stop
-            stack.callback(signal.signal, number, signal.signal(number, handler))
+    stop = Stop()
+    numbers = [signal.SIGINT, *([signal.SIGTERM] if ranks.size == 1 else [])]
+    before = [signal.signal(n, signal.SIG_IGN if ranks.rank else stop) for n in numbers]
+    try:
         yield stop
+    finally:
+        for number, handler in zip(numbers, before):
+            signal.signal(number, handler)
 
 
 def shared_run(args, ranks):
@@ -130,11 +129,8 @@ def shared_run(args, ranks):
         note(str(ranks))
     if ranks.rank == 0:
         folder = args.out or Path("runs") / args.task
-        goes_on = args.resume and not saved_nothing(folder)
-        run, notes = (resumed_run if goes_on else new_run)(folder, args)
+        run, notes = (resumed_run if args.resume else new_run)(folder, args)
         note("\n".join(notes))
-        for part in parts_in(run.folder):                              # of a run that was killed
-            part.unlink(missing_ok=True)
     run = ranks.first(run)
     run.ranks = ranks
     return run
@@ -153,46 +149,31 @@ def new_run(folder, args):
         if (folder / "model.npz").exists():
             raise UsageError(f"{folder} holds a run already: --resume to go on, another --out to"
                              " begin")
-        if saved_nothing(folder):
-            note(f"{folder} holds a training that ended before it saved a model: it begins again,"
-                 " with the options given here")
-        else:
-            check_folder(folder, force=args.force)
+        remove_parts(folder)
+        check_folder(folder, force=args.force)
         stack.enter_context(made_folder(folder, own=free))
         make_writable(folder)
         run, notes = new_run_of(folder, args)
-        check_files(run)
         run.save()
     return run, notes
 
 
 def free_folder(folder):
-    """Return the first of folder, folder-2, ... that can be made, or that `saved_nothing`."""
+    """Return the first of folder, folder-2, ... that can be made; tell of a training to resume."""
     for n in count(1):
         other = folder.with_name(f"{folder.name}-{n}") if n > 1 else folder
         with suppress(FileExistsError):
             other.mkdir()
-            return other
-        if saved_nothing(other):
             return other
         if (other / "model.npz").exists() and not (other / "metrics.json").exists():
             command = command_line("aiayn-np", "train", folder.name, "--out", other, "--resume")
             note(f"{other} holds a training that did not end; to go on with it: {command}")
 
 
-def saved_nothing(folder):
-    """Tell whether the first save into a folder did not end, and nothing else is in the folder."""
-    from ..runs.run import VOCABULARY
-
-    mine = {*parts_in(folder), folder / VOCABULARY}
-    return folder.is_dir() and set() < {*folder.iterdir()} <= mine
-
-
-def check_files(run):
-    """Raise OSError if the folder of a run, or a file that a training replaces, is protected."""
-    make_writable(run.folder)
-    for path in [*files_of(run.folder), *run.folder.glob("*.png")]:
-        check_replaceable(path)
+def remove_parts(folder):
+    """Remove the unfinished files that a killed training left in a folder."""
+    for part in parts_in(folder):
+        part.unlink(missing_ok=True)
 
 
 def resumed_run(folder, args):
@@ -200,14 +181,14 @@ def resumed_run(folder, args):
 
     The run goes on with its own options; only the options in LATER may be given again.
     """
-    from ..runs.open import own_run
+    from ..runs.run import Run
 
     given = given_options(args)
     if fixed := [*map(flag_of, given.keys() - LATER)]:
         raise UsageError(f"{min(fixed)} is fixed by the run in {folder}: not with --resume")
-    run = own_run(folder)
+    run = Run.open(folder)
     if args.task != run.options["task"]:
         raise UsageError(f"{folder} is a run of the task {run.options['task']}, not {args.task}")
     notes = run.go_on(given)
-    check_files(run)
+    remove_parts(folder)
     return run, notes

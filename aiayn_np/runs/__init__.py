@@ -6,12 +6,13 @@ or a real model from a folder of Hugging Face.
 
 Public names, by the file that defines them:
 
-    checkpoint  load_checkpoint, save_checkpoint
+    checkpoint  load_checkpoint, read_step, save_checkpoint
     loaded      Loaded, SymbolTranslator, Translator, Writer
-    open        open_run, own_run
+    open        open_run
     real        real_model
+    recipes     Recipe
     run         Run
     start       start_run
-    training    Training, absolute
+    task        RunTask, absolute
     written     Written
 """

@@ -15,21 +15,9 @@ def columns_of(records: Sequence, kind: type) -> dict[str, np.ndarray]:
                              dtype=int if f.type is int else float) for f in fields(kind)}
 
 
-def records_of(columns: Mapping[str, np.ndarray], kind: Any, last: int) -> list:
-    """Turn columns into records of every step up to `last`.
-
-    Raises ValueError for missing, unequal or not finite columns, and for a step that is missing.
-    """
-    names, shapes = [f.name for f in fields(kind)], {c.shape for c in columns.values()}
-    if {*names} != {*columns} or [len(shape) for shape in shapes] != [1] or not all(
-            columns[f.name].dtype.kind in "if" and (f.default is None or
-            np.isfinite(columns[f.name]).all()) for f in fields(kind)):
-        raise ValueError("its history must have columns of finite numbers, of one length: "
-                         + ", ".join(names))
-    steps = columns["step"].tolist()
-    if steps != [*range(last + 1 - len(steps), last + 1)] or len(steps) < min(last, 1):
-        raise ValueError(f"its history must tell every step up to {last} once and in order")
-    rows = zip(*(columns[name].tolist() for name in names))
+def records_of(columns: Mapping[str, np.ndarray], kind: Any) -> list:
+    """Turn columns into records of the dataclass `kind`; nan becomes None."""
+    rows = zip(*(columns[f.name].tolist() for f in fields(kind)), strict=True)
     return [kind(*(None if value != value else value for value in row)) for row in rows]
 
 

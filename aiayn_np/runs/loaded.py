@@ -30,6 +30,7 @@ class Loaded:
     """
 
     note = ""  # a line that warns the user
+    metrics: Path | None = None  # the file of a run's measurements
     ends = 0  # number of marks that the task sets at the end of a text
     pictures: Any
 
@@ -40,10 +41,6 @@ class Loaded:
     def trained(self) -> Any:
         """Return the model."""
         return self.model
-
-    def loaded(self) -> "Loaded":
-        """Return the same object, as a run returns the model that it has trained."""
-        return self
 
     def source(self, text: str) -> np.ndarray:
         """Return the ids (1, T) of a text; raise ValueError if the model has too few positions."""

@@ -10,22 +10,20 @@ from ..text.batches import Batches
 from ..text.corpus import Corpus
 from ..text.extra import extra
 from ..text.measures import PairProgress, loss_on
-from ..text.pairs import digest_of
 from ..text.pictures import plot_pair_training
 from ..text.task import PairTask, encoded
 from ..text.vocabulary import Vocabulary
 from ..training.loop import Step
 from .loaded import Translator
-from .training import Training, absolute
+from .task import RunTask, absolute
 
 SHOWN = 3  # translations in the report
 POSITIONS = 256  # of a model, at least; a text may be longer than the lines of the training
 
 
-class PairTraining(Training, PairTask):
+class PairTraining(RunTask, PairTask):
     """The task of translating, with the pairs of lines that it is learned from."""
 
-    kind_of_files = dict
     record = PairProgress
     loaded = Translator
     plot = staticmethod(plot_pair_training)
@@ -43,8 +41,7 @@ class PairTraining(Training, PairTask):
             [line for pair in corpus.training for line in pair], options["vocab_size"],
             **{name: options[name] for name in ("normalization", "character_coverage")})
         options |= dict(max_len=max(POSITIONS, options["max_length"]), digest=corpus.digest,
-                        files={name: path and absolute(path) for name, path in files.items()},
-                        vocabulary=digest_of(vocabulary.model))
+                        files={name: path and absolute(path) for name, path in files.items()})
         return vocabulary, corpus
 
     def read(self, corpus: Corpus | None = None) -> SimpleNamespace:

@@ -1,5 +1,6 @@
 """A run: a folder with the checkpoint of a training, its history and its measurements."""
 
+import errno
 import json
 import time
 from collections import deque
@@ -11,25 +12,25 @@ from typing import Any
 import numpy as np
 
 from ..checks import check_sizes
-from ..files import ChangedError, CheckpointError, replacing
+from ..files import ChangedError, replacing
 from ..plotting.figures import save_figure
-from ..text.pairs import digest_of
 from ..text.vocabulary import Vocabulary
 from ..training import loop
 from ..training.loss import LabelSmoothedCrossEntropy
 from ..training.ranks import ALONE, Alone
+from ..training.shares import Shares
 from ..training.threads import blas_threads
-from .checkpoint import fitting, load_checkpoint, read_header, save_checkpoint
+from .checkpoint import fitting, read_checkpoint, read_step, restore, save_checkpoint
 from .history import columns_of, csv_of, records_of
 from .language import LanguageTraining
 from .loaded import Loaded
-from .options import check_memory, check_options
+from .options import check_options, flat
 from .pairs import PairTraining
+from .recipes import recipe_of
 from .symbols import Copy, Reverse, Sort
 
 TASKS: dict[str, Any] = dict(copy=Copy, reverse=Reverse, sort=Sort, text=PairTraining,
                              words=LanguageTraining)
-VOCABULARY = "vocabulary.model"
 SAVE_EVERY = 120  # seconds between two checkpoints, at most
 
 
@@ -37,35 +38,53 @@ class Run:
     """The folder of a training: its checkpoint with the history, and the final measurements.
 
     options : as in options.py; the checkpoint holds them
-    vocabulary : a vocabulary that a new run has learned; a saved run reads it in its folder
+    vocabulary : a vocabulary that was learned for the run; the checkpoint holds it
 
     `task` knows the data and what is said of them. `history` holds a record for each step.
     """
 
     saved: int | None = None  # the step of the checkpoint when it was last read or written
-    saving = False  # whether it is being written
     ranks: Alone = ALONE  # the processes that share each batch; all hold the run
 
-    def __init__(self, folder: str | Path, options: dict, vocabulary: Any = None) -> None:
-        self.folder, self.options, self.learned = Path(folder), options, vocabulary
+    def __init__(self, folder: str | Path, options: dict,
+                 vocabulary: Vocabulary | None = None) -> None:
+        self.folder, self.options, self.vocabulary = Path(folder), options, vocabulary
         self.checkpoint, self.metrics = self.folder / "model.npz", self.folder / "metrics.json"
-        self.table = self.folder / "history.csv"
-        self.task = TASKS[options["task"]](options, vocabulary or self.own_vocabulary())
+        self.task = TASKS[options["task"]](options, vocabulary)
+        self.recipe = recipe_of(options)
         self.rng = np.random.default_rng(options["seed"])
-        self.model = self.task.make_model(self.rng).astype(options["dtype"])
-        self.optimizer = self.task.make_optimizer(self.model)
+        self.model = self.recipe.model(self.task.vocab_size, self.rng).astype(options["dtype"])
+        self.optimizer = self.recipe.optimizer(self.model)
         self.recent: deque[dict] = deque(maxlen=loop.AVERAGED)         # states for the average
         self.history: list = []
 
-    def own_vocabulary(self) -> Vocabulary | None:
-        """Return the vocabulary in the folder; CheckpointError if another run has written it."""
-        if "vocabulary" not in self.options:
-            return None
-        path = self.folder / VOCABULARY
-        vocabulary = Vocabulary.load(path)
-        if digest_of(vocabulary.model) != self.options["vocabulary"]:
-            raise CheckpointError(f"{path} is not the vocabulary of this run")
-        return vocabulary
+    @classmethod
+    def open(cls, folder: str | Path) -> "Run":
+        """Open a run that `train` wrote, ready to decode or to go on with training.
+
+        Raises FileNotFoundError, and CheckpointError with path and reason.
+        """
+        folder = Path(folder)
+        path = folder / "model.npz"
+        if not path.exists():
+            lost, what = (path, "file") if folder.is_dir() else (folder, "folder")
+            raise FileNotFoundError(errno.ENOENT, f"No such {what}; a run is a folder that `train`"
+                                    " wrote, or one of Hugging Face, such as `hf download gpt2"
+                                    " --local-dir gpt2` writes", str(lost))
+        header, parts = read_checkpoint(path)
+        with fitting(path):
+            options, vocabulary = flat(header["config"]), None
+            if learned := parts.get("vocabulary"):
+                vocabulary = Vocabulary(learned["model"].tobytes())
+            elif options.pop("vocabulary", None):                      # an earlier version's
+                vocabulary = Vocabulary.load(folder / "vocabulary.model")
+            run = cls(folder, options, vocabulary)
+            restore(header, parts, run.model, optimizer=run.optimizer, rng=run.rng,
+                    recent=run.recent)
+            if columns := parts.get("history"):                        # not in an earlier version
+                run.history = records_of(columns, run.task.record)
+        run.saved = run.optimizer.t
+        return run
 
     @property
     def note(self) -> str:
@@ -92,31 +111,21 @@ class Run:
 
     def loaded(self) -> Loaded:
         """Return the trained model with its task, for use."""
-        return self.task.loaded(self.trained(), self.task)
-
-    def load(self) -> None:
-        """Read the checkpoint; raise CheckpointError if it is damaged, or of another model."""
-        columns: dict[str, np.ndarray] = {}
-        load_checkpoint(self.checkpoint, self.model, optimizer=self.optimizer, rng=self.rng,
-                        recent=self.recent, history=columns)
-        self.saved = self.optimizer.t
-        if columns:                                                    # not in an earlier one
-            with fitting(self.checkpoint):
-                self.history = records_of(columns, self.task.record, self.saved)
+        loaded = self.task.loaded(self.trained(), self.task)
+        loaded.note, loaded.metrics = self.note, self.metrics
+        return loaded
 
     def go_on(self, changed: dict) -> list[str]:
         """Make the data ready for a training that goes on; return notes on them.
 
         changed : options that replace those of the run
 
-        Raises OSError, TypeError and ValueError for bad options or an ended training, and
-        CheckpointError for data of another run.
+        Raises OSError, TypeError and ValueError for bad options, for data of another run, and if
+        the training has ended.
         """
         check_options(self.options | changed)
         self.options |= changed
-        with fitting(self.checkpoint):
-            check_memory(self.options, self.task.vocab_size)
-            notes, steps = self.task.data.notes, self.task.steps
+        notes, steps = self.task.data.notes, self.task.steps
         if self.optimizer.t > steps or (self.ended and self.metrics.exists()):
             raise ValueError(f"nothing to do: the run in {self.folder} is at step"
                              f" {self.optimizer.t} of {steps}")
@@ -130,11 +139,12 @@ class Run:
         """
         check_sizes(threads=1 if threads is None else threads)
         task, o = self.task, self.options
-        criterion = LabelSmoothedCrossEntropy(o["eps_ls"], pad=task.pad)
         taken = loop.training_steps(
-            self.model, criterion, self.optimizer, lambda step: task.batch_of(step, self.rng),
-            task.rate, steps=task.steps, rng=self.rng, threads=threads,
-            measure=task.measure, ranks=self.ranks, accumulate=o["accumulate"])
+            self.model, LabelSmoothedCrossEntropy(o["eps_ls"], pad=task.pad), self.optimizer,
+            lambda step: task.batch_of(step, self.rng),
+            lambda step: self.recipe.rate(step, task.steps), steps=task.steps, rng=self.rng,
+            measure=task.measure, shares=Shares(task.pad, self.ranks, o["accumulate"]),
+            threads=threads)
         records = loop.validated(
             self.model, map(task.record_of, taken), self.recent, partial(task.validate, self),
             every=task.validate_every, last=task.steps, average_every=task.average_every,
@@ -153,30 +163,25 @@ class Run:
                 yield record
 
     def save(self) -> None:
-        """Write a new vocabulary, the checkpoint and history.csv. Only rank 0 writes.
+        """Write the checkpoint and history.csv. Only rank 0 writes.
 
         Raises ChangedError if another program has written the checkpoint since it was read.
         """
         if self.ranks.rank:
             return
-        self.saving = True
         self.folder.mkdir(parents=True, exist_ok=True)
         self.check_unchanged()
-        if self.saved is None and self.learned is not None:
-            self.learned.save(self.folder / VOCABULARY)
         save_checkpoint(self.checkpoint, self.model, optimizer=self.optimizer, rng=self.rng,
                         recent=self.recent, history=columns_of(self.history, self.task.record),
+                        vocabulary=self.vocabulary.model if self.vocabulary else b"",
                         config=self.options)
-        self.saved, earlier = self.optimizer.t, self.folder / "history-earlier.csv"
-        if self.history and self.history[0].step > 1 and self.table.exists() > earlier.exists():
-            self.table.rename(earlier)                                 # an earlier version's
-        with replacing(self.table) as file:
+        self.saved = self.optimizer.t
+        with replacing(self.folder / "history.csv") as file:
             file.write(csv_of(self.history, self.task.record))
-        self.saving = False
 
     def check_unchanged(self) -> None:
         """Raise ChangedError unless the checkpoint is the one that was last read or written."""
-        there = read_header(self.checkpoint)["step"] if self.checkpoint.exists() else None
+        there = read_step(self.checkpoint) if self.checkpoint.exists() else None
         if there != self.saved:
             was = "missing" if self.saved is None else f"at step {self.saved}"
             now = "missing" if there is None else f"at step {there}"

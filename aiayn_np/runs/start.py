@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from .options import check_memory, new_options
+from .options import new_options
 from .run import TASKS, Run
 
 
@@ -16,12 +16,10 @@ def start_run(folder: str | Path, task: str, files: dict | None = None,
         {"text": list of paths}, or None for Python's help
     given : options that replace those of text/presets.py
 
-    Wrong files raise OSError or ValueError, and bad options TypeError or ValueError. A model whose
-    parameters need more memory than the machine has raises MemoryError. Nothing is written into the
-    folder before the run is saved.
+    Wrong files raise OSError or ValueError, and bad options TypeError or ValueError. Nothing is
+    written into the folder before the run is saved.
     """
     options = new_options(task, given)
-    check_memory(options, options.get("symbols", options.get("vocab_size") or 1))
     vocabulary, content = TASKS[task].begin(options, files or {})
     run = Run(folder, options, vocabulary)
     run.task.data = run.task.read(content)

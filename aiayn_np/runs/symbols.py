@@ -9,13 +9,13 @@ from ..plotting.figures import plot_loss
 from ..training import loop, toys
 from ..training.tasks import CopyTask, ReverseTask, SortTask, Task
 from .loaded import SymbolTranslator
-from .training import Training
+from .task import RunTask
 
 TESTED, SHOWN = 2000, 6  # test sequences; test sequences in the report
 MORE = 52  # positions beyond the symbols of the longest sequence, for a longer output
 
 
-class SymbolTraining(Training, Task):
+class SymbolTraining(RunTask, Task):
     """A task on sequences of symbols; it ends when every validation sequence is right."""
 
     record = toys.Progress

@@ -3,8 +3,6 @@
 A message says what must hold, then what was given, as in the checks of the layers.
 """
 
-from collections import deque
-
 import numpy as np
 
 from ..checks import check_array, check_ids, is_integer
@@ -40,17 +38,13 @@ def check_targets(logits, targets, pad):
     return targets
 
 
-def check_state(model, optimizer, recent, schedule):
-    """Refuse an optimizer, recent states or a schedule that could not train the model."""
+def check_optimizer(model, optimizer):
+    """Refuse an optimizer that could not train the model."""
     if not isinstance(optimizer, Adam):
         raise TypeError(f"optimizer must be an Adam, got {optimizer!r}")
     if not {*optimizer.parameters} <= {*model.parameters()}:
         raise ValueError("optimizer must hold parameters of the model that is trained, not of"
                          " another one or of a copy")
-    if not isinstance(recent, deque):
-        raise TypeError(f"recent must be a deque of states, got {recent!r}")
-    if not (schedule is None or callable(schedule)):
-        raise TypeError(f"schedule must be a function of the step, got {schedule!r}")
 
 
 def check_finite(step: int, loss: float, not_finite: str, model: Module, optimizer: Adam) -> None:

@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 
 from ..module import Cache, Module, Rng
-from .checks import check_finite
-from .gradient import SharedGradient
+from .checks import check_finite, first_not_finite
 from .memory import keep_freed_memory
 from .optimizer import Adam
-from .ranks import ALONE, Alone
+from .shares import Shares
 from .threads import blas_threads
 
 AVERAGED, AVERAGED_EVERY = 5, 10  # states in the average for validation, steps between them
@@ -51,24 +50,31 @@ def token_nats(loss_cache: Cache) -> float:
 
 def training_steps(model: Module, criterion: Any, optimizer: Adam, batch_of: Callable[[int], tuple],
                    rate_of: Callable[[int], float], *, steps: int, rng: Rng,
-                   measure: Callable[[Cache], Any] = token_scores, ranks: Alone = ALONE,
-                   accumulate: int = 1, threads: int | None = None) -> Iterator[Step]:
+                   measure: Callable[[Cache], Any] = token_scores, shares: Shares | None = None,
+                   threads: int | None = None) -> Iterator[Step]:
     """Take the optimizer's next step and all others up to `steps`; yield a Step after each.
 
     batch_of : step -> (*inputs, targets)     rate_of : step -> learning rate
     rng : for dropout             measure : cache of the loss -> scores of a Step
-    ranks, accumulate : processes, and shares in each, by which a batch is cut (gradient.py)
+    shares : cuts every batch into shares, computed in turn or by several processes; None for one
 
     Raises FloatingPointError, before the step is taken, when loss or a gradient is not finite.
     """
     keep_freed_memory()
-    gradient = SharedGradient(model, criterion, measure, optimizer, ranks, accumulate)
-    started = time.perf_counter()
+    shares, started = shares or Shares(), time.perf_counter()
     for step in range(optimizer.t + 1, steps + 1):
         with blas_threads(threads):
             batch = batch_of(step)                                            # batch
             optimizer.zero_grad()
-            loss, scores, not_finite = gradient(batch, rng)                   # forward to backward
+            for share in shares.of(batch, rng):                               # most often only one
+                *inputs, targets = share.rows
+                logits, cache = model.forward(*inputs, rng=share.rng)         # forward
+                loss, loss_cache = criterion.forward(logits, targets=targets)  # loss
+                model.backward(criterion.backward(share.weight, loss_cache), cache)  # backward
+                share.loss, share.scores = loss, measure(loss_cache)
+                share.not_finite = "" if np.isfinite(loss) else first_not_finite(model, cache)
+                del logits, cache, loss_cache                  # free before the next forward
+            loss, scores, not_finite = shares.joined(optimizer)
             check_finite(step, loss, not_finite, model, optimizer)
             rate = rate_of(step)                                              # rate
             optimizer.step(rate)                                              # step

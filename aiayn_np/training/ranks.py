@@ -3,7 +3,7 @@
 `mpiexec -n 4 program` starts a program four times, on one machine or on several. The four processes
 share no memory; MPI numbers them (rank 0 to 3) and carries messages between them. Every rank holds
 the whole training state, made from the same seed: model, optimizer, generator. So every rank draws
-the same batch. Each rank computes the gradient of its own share of the rows (gradient.py). Then one
+the same batch. Each rank computes the gradient of its own share of the rows (shares.py). Then one
 message exchange, `Allreduce`, replaces the gradients of each rank by their sum. All gradients lie
 in one array (store.py), so one call is enough. MPI requires that all ranks get the same sum to the
 bit. So every rank takes the same Adam step, and the models stay equal without ever being compared.

@@ -11,11 +11,12 @@ import numpy as np
 from ..checks import check_rng, check_sizes
 from ..decoding.greedy import exact_match
 from ..transformer import Transformer
-from .checks import check_state
+from .checks import check_optimizer
 from .loop import AVERAGED, Step, averaged, training_steps, validated
 from .loss import LabelSmoothedCrossEntropy
 from .optimizer import Adam, warmup_rate
 from .ranks import ALONE, Alone, check_ranks
+from .shares import Shares
 from .tasks import Task
 
 VALIDATED = 5000  # sequences that a toy task is validated on
@@ -83,12 +84,12 @@ def train(model: Transformer, task: Task, *, steps: int, batch_size: int = 64,
     check_ranks(ranks)
     optimizer = Adam(model) if optimizer is None else optimizer
     recent = deque(maxlen=AVERAGED) if recent is None else recent
-    check_state(model, optimizer, recent, schedule)
+    check_optimizer(model, optimizer)
     criterion = LabelSmoothedCrossEntropy(eps_ls, pad=task.pad)
     rate_of = schedule or partial(warmup_rate, d_model=model.d_model, warmup_steps=100, scale=0.2)
     taken = training_steps(model, criterion, optimizer, lambda _: task.batch(batch_size, rng),
-                           rate_of, steps=steps, rng=rng, ranks=ranks, accumulate=accumulate,
-                           threads=threads)
+                           rate_of, steps=steps, rng=rng,
+                           shares=Shares(task.pad, ranks, accumulate), threads=threads)
     records = map(progress_of, taken)
     if validate_every is None:
         return records

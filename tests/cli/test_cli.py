@@ -18,7 +18,7 @@ from same_run import assert_same_run, with_blank_pictures
 from aiayn_course.cli.main import main
 from aiayn_np import LabelSmoothedCrossEntropy, Progress, attention_maps, beam_search, trace
 from aiayn_np.cli.progress import Reporter, shown
-from aiayn_np.runs.open import open_run
+from aiayn_np.runs.run import Run
 from aiayn_np.runs.symbols import SymbolTraining
 
 ROOT = Path(__file__).parents[2]
@@ -52,7 +52,7 @@ def test_a_run_goes_on_with_other_shares(no_pictures, tmp_path):
     resume = ["train", "copy", "--resume", *out]
     assert main([*resume, "--steps", "5", "--accumulate", "3"]) == 0
     assert main([*resume, "--steps", "6"]) == 0
-    one, many = (open_run(tmp_path / name) for name in ("one", "many"))
+    one, many = (Run.open(tmp_path / name) for name in ("one", "many"))
     assert many.options["accumulate"] == 3
     for a, b in zip(one.model.parameters(), many.model.parameters(), strict=True):
         np.testing.assert_allclose(a.value, b.value, rtol=0, atol=1e-9)
@@ -66,7 +66,7 @@ def test_train_writes_its_folder(folder):
     assert set(metrics) == {"task", "exact_match", "held_out", "steps", "seconds", "parameters",
                             "seed"}
     assert (metrics["task"], metrics["steps"], metrics["seed"]) == ("reverse", 12, 5)
-    assert metrics["parameters"] == sum(p.value.size for p in open_run(folder).model.parameters())
+    assert metrics["parameters"] == sum(p.value.size for p in Run.open(folder).model.parameters())
     with open(folder / "history.csv") as file:
         rows = list(csv.DictReader(file))
     assert [row["step"] for row in rows] == [str(i) for i in range(1, 13)]
@@ -124,7 +124,7 @@ def test_a_loss_that_is_not_finite_keeps_the_last_good_checkpoint(
 ):
     out = tmp_path / "r"
     assert main(["train", "reverse", *TINY, "--steps", "2", "--out", str(out)]) == 0
-    run = open_run(out)
+    run = Run.open(out)
     run.model.src_embedding.E.value[:] = 3e38
     run.save()
     before = files(out)["model.npz"]
@@ -144,7 +144,7 @@ def test_decode_prints_one_line_for_each_sequence(folder, capsys, monkeypatch):
     assert lines[3:] == lines[1:3]
     lines = lines[:3]
     assert lines[0] == lines[1]
-    run = open_run(folder)
+    run = Run.open(folder)
     assert lines[0] == run.task.text(run.loaded().decode(run.task.source("3 1"))[0])
 
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"3 1\n\n0\n")))
@@ -164,7 +164,7 @@ def test_decode_reads_utf_8_whatever_the_locale_is(folder, capsys, monkeypatch, 
 
 
 def test_decode_by_beam_search(folder, capsys):
-    run = open_run(folder)
+    run = Run.open(folder)
     for beam, alpha in ((3, 0.0), (2, 5.0)):
         assert main(["decode", str(folder), "1 2 3", f"--beam={beam}", f"--alpha={alpha}"]) == 0
         out = beam_search(run.trained(), run.task.source("1 2 3"), bos=run.task.bos,
@@ -175,7 +175,7 @@ def test_decode_by_beam_search(folder, capsys):
 
 
 def test_decode_uses_the_average_that_was_validated(folder):
-    run = open_run(folder)
+    run = Run.open(folder)
     (state,) = run.recent  # of step 10; the run ended at step 12
     for name, value in run.trained().state_dict().items():
         np.testing.assert_array_equal(value, state[name])
@@ -191,7 +191,7 @@ def test_attend_writes_three_pictures(folder, tmp_path, capsys):
 
 
 def test_attention_is_that_of_the_models_own_output(folder):
-    run = open_run(folder)
+    run = Run.open(folder)
     src = run.task.source("3 1 2")
     src_tokens, tgt_tokens, maps, masks = run.loaded().attention(src)
     out = run.loaded().decode(src)
@@ -204,7 +204,7 @@ def test_attention_is_that_of_the_models_own_output(folder):
 
 
 def test_trace_tells_what_every_component_does_with_the_right_answer(folder, capsys, monkeypatch):
-    run = open_run(folder)
+    run = Run.open(folder)
     _, tgt_in, tgt_out = run.task.examples_of([run.task.source("3 1 2")[0, :-1]])
     want = trace(run.trained(), run.task.source("3 1 2"), tgt_in, tgt_out,
                  loss=LabelSmoothedCrossEntropy(0.0))
@@ -306,12 +306,12 @@ def test_metrics_count_the_seconds_of_all_parts_of_a_run(no_pictures, tmp_path, 
     monkeypatch.setattr("time.perf_counter", lambda: now[0])
     monkeypatch.setattr(SymbolTraining, "validate", validate)
     assert main(["train", "reverse", *TINY, "--steps", "1", "--out", out]) == 0
-    run = open_run(out)
+    run = Run.open(out)
     run.history[-1].seconds = 1000.0
     run.save()
     assert main(["train", "reverse", "--resume", "--steps", "2", "--out", out]) == 0
     seconds = json.loads((tmp_path / "r" / "metrics.json").read_text())["seconds"]
-    assert seconds == open_run(out).history[-1].seconds == 1050 > 1000
+    assert seconds == Run.open(out).history[-1].seconds == 1050 > 1000
 
 
 def test_a_loss_that_is_not_finite_at_once_leaves_the_run_before_its_first_step(tmp_path, capsys):
@@ -320,7 +320,7 @@ def test_a_loss_that_is_not_finite_at_once_leaves_the_run_before_its_first_step(
     err = capsys.readouterr().err
     assert "first tensor that is not finite" in err
     assert err.endswith("; the last good checkpoint is kept\n")
-    assert open_run(tmp_path / "r").optimizer.t == 0
+    assert Run.open(tmp_path / "r").optimizer.t == 0
 
 
 def terminal(monkeypatch):

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="pipes, limits and lo
     (["decode", "RUN", "--beam", "-1"], "--beam must be at least 1"),    # nothing is typed
     (["decode", "RUN", "--alpha", "nan"], "--alpha must lie in [0, 100), got --alpha=nan"),
     (["train", "copy", "--d-model", "9" * 400, "--out", "OUT"], "--d-model must be at most"),
-    (["train", "copy", "--d-model", "9" * 12, "--out", "OUT"], "needs about"),
+    (["train", "copy", "--d-model", "4" + "0" * 12, "--out", "OUT"], "not enough memory: "),
     (["train", "copy", "--warmup-steps", "0", "--out", "OUT"], "--warmup-steps must be at least 1"),
     (["train", "text", "--pairs", "PAIRS", "--eps-ls", "1", "--out", "OUT"],
      "--eps-ls must lie in [0, 1)"),                                     # before the pairs are read
@@ -35,8 +35,7 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="pipes, limits and lo
      "--eps-ls must lie in [0, 1)"),
     (["train", "copy", "--rate-scale", "-1", "--out", "OUT"], "--rate-scale must lie in [0, inf)"),
     (["train", "copy", "--symbols", "1" + "0" * 30, "--out", "OUT"], "--symbols must be at most"),
-    *((["train", "copy", flag, "9" * 15, "--out", "OUT"], "training needs about")
-      for flag in ("--batch-size", "--max-length")),
+    (["train", "copy", "--max-length", "9" * 15, "--out", "OUT"], "not enough memory: "),
     (["train", "copy", "--out", "x" * 4000], "File name too long"),
     (["train", "words", "--text", "/dev/zero", "--out", "OUT"], "must be a regular file, got /dev"),
     (["train", "text", "--pairs", "/dev/zero", "--out", "OUT"], "must be a regular file, got /dev"),
@@ -54,16 +53,12 @@ def test_it_is_refused_in_one_line(run, tmp_path, capsys, argv, message):
     assert os.listdir(tmp_path) == []
 
 
-def test_a_pipe_is_no_text_and_a_device_no_checkpoint(copied, capsys):
-    """To open a pipe to which nobody writes, or to read a device to its end, takes for ever."""
-    pipe, path = copied.with_name("pipe"), copied / "model.npz"
+def test_a_pipe_is_no_text(copied, capsys):
+    """To open a pipe to which nobody writes takes for ever."""
+    pipe = copied.with_name("pipe")
     os.mkfifo(pipe)
     assert main(["train", "words", "--text", str(pipe), "--out", str(copied / "new")]) == 2
     assert f"a text must be a regular file, got {pipe}\n" in capsys.readouterr().err
-    path.unlink()
-    path.symlink_to("/dev/zero")
-    assert main(["decode", str(copied), "1 2"]) == 2
-    assert f"{path} must be a regular file, got a pipe or a device\n" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("data", [b"1 2\r3 1\r", b"\xef\xbb\xbf1 2\n3 1", b"1 2\r\n3 1\r\n"])

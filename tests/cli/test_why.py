@@ -12,7 +12,7 @@ from same_run import TINY, without_pictures
 from aiayn_course.cli.main import main
 from aiayn_np.cli.why import MOST, id_of, sentence, table
 from aiayn_np.reading import shares
-from aiayn_np.runs.open import open_run
+from aiayn_np.runs.run import Run
 from aiayn_np.text.columns import width
 
 
@@ -32,7 +32,7 @@ def test_it_prints_the_shares_and_draws_them(folder, capsys):
     out = capsys.readouterr().out
     assert out.splitlines()[-1] == str(folder / "why.png")
     assert (folder / "why.png").read_bytes().startswith(b"\x89PNG")
-    run = open_run(folder)
+    run = Run.open(folder)
     src = run.task.source("3 1 2")
     made_of = shares(run.trained(), src[0], [run.task.bos])
     legend, _, tables = out.partition("\n\n")
@@ -96,7 +96,7 @@ def test_of_an_answer_without_end_the_first_words_are_told(no_pictures, tmp_path
     """An untrained model often writes until it has no position left."""
     folder = str(tmp_path / "r")
     assert main(["train", "copy", *TINY, "--steps", "1", "--out", folder]) == 0
-    run = open_run(folder)
+    run = Run.open(folder)
     n = run.loaded().answered(run.task.source("3 1 4"))[2].shape[1]
     assert n > MOST
     capsys.readouterr()

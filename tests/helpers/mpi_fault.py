@@ -16,23 +16,28 @@ import sys
 
 from aiayn_course.cli.main import main
 from aiayn_np.runs.run import Run
-from aiayn_np.training.gradient import SharedGradient
+from aiayn_np.training.shares import Shares
+from aiayn_np.transformer import Transformer
 
-share, save = SharedGradient.share, Run.save
+forward, of, save = Transformer.forward, Shares.of, Run.save
 calls = {"share": 0, "save": 0}
 ERRORS = {"raise": ValueError("planted"), "bug": ArithmeticError("planted")}
 
 
-def faulty_share(self, *job):
+def faulty_shares(self, *batch):
     calls["share"] += 1
-    if calls["share"] == 3 and fault == "nan":
-        self.model.decoder.layers[0].feed_forward.linear_1.W.value[0, 0] = float("nan")
     if calls["share"] == 3 and self.ranks.rank == 1:
         if fault == "kill":
             os.kill(os.getpid(), signal.SIGKILL)
         if fault in ERRORS:
             raise ERRORS[fault]
-    return share(self, *job)
+    return of(self, *batch)
+
+
+def faulty_forward(self, *ids, **options):
+    if calls["share"] == 3 and fault == "nan":
+        self.decoder.layers[0].feed_forward.linear_1.W.value[0, 0] = float("nan")
+    return forward(self, *ids, **options)
 
 
 def faulty_save(self):
@@ -46,5 +51,5 @@ def faulty_save(self):
 
 if __name__ == "__main__":
     fault = sys.argv[1]
-    SharedGradient.share, Run.save = faulty_share, faulty_save
+    Transformer.forward, Shares.of, Run.save = faulty_forward, faulty_shares, faulty_save
     raise SystemExit(main(sys.argv[2:]))

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from aiayn_np import LabelSmoothedCrossEntropy, Transformer
+from aiayn_np import Adam, LabelSmoothedCrossEntropy, Transformer
+from aiayn_np.training.loop import token_nats, training_steps
 
 CRITERION = LabelSmoothedCrossEntropy(0.1)
 
@@ -19,3 +20,11 @@ def batch(rng, lengths):
     tgt = np.where(np.arange(T) < np.array(lengths)[:, None], rng.integers(1, 7, (len(lengths), T)),
                    0)
     return rng.integers(1, 7, (len(lengths), 5)), np.maximum(tgt, 1), tgt
+
+
+def gradient_by(model, ids, shares, rng=None):
+    """(mean nats, all gradients) of a batch in shares, by a step of the loop at the rate 0."""
+    optimizer = Adam(model)
+    (step,) = training_steps(model, CRITERION, optimizer, lambda _: ids, lambda _: 0.0, steps=1,
+                             rng=rng, measure=token_nats, shares=shares)
+    return float(step.scores), optimizer.gradients()

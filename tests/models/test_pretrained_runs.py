@@ -212,13 +212,13 @@ def test_bert_fills_masks(bert, capsys, blank_pictures):
 
 def test_trace_of_a_bert_asks_for_the_masks_alone(bert):
     run = open_run(bert)
-    src, _, targets = run.loaded().example(run.task.source("Paris is the [MASK] of [MASK]"))
+    src, _, targets = run.example(run.task.source("Paris is the [MASK] of [MASK]"))
     masks = src == 4
     logits = run.pretrained.logits(src)
     logits[..., 4] = -np.inf
     np.testing.assert_array_equal(targets[masks], logits.argmax(axis=-1)[masks])
-    assert (targets[~masks] == run.loaded().loss.pad).all()
-    src, _, targets = run.loaded().example(run.task.source("Paris is"))
+    assert (targets[~masks] == run.loss.pad).all()
+    src, _, targets = run.example(run.task.source("Paris is"))
     np.testing.assert_array_equal(src, targets)
 
 

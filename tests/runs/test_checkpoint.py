@@ -112,15 +112,13 @@ def bad_files(tmp_path_factory):
         "pickle": (pickle.dumps({"a": 1}), "not a readable checkpoint"),
         "pickled array": (objects, "not a readable checkpoint"),
         "text": (b"hello", "not a readable checkpoint"),
-        "key lost": (rewritten(header, fewer), "incomplete, missing or unknown: model/src_emb"),
-        "key extra": (rewritten(header, arrays | {"z": np.ones(2)}), "missing or unknown: z"),
-        "key lost, header too": (
-            rewritten(header | {"arrays": list(fewer)}, fewer), "missing src_embedding.E"),
+        "key lost": (rewritten(header, fewer), "missing src_embedding.E"),
+        "key extra": (rewritten(header, arrays | {"model/z": np.ones(2)}), "got unknown z"),
         "shape": (
             rewritten(header, arrays | {name: np.ones((2, 3))}), "must have shape"),
         "recent shape": (
             rewritten(header, arrays | {f"recent.0/{name[6:]}": np.ones(2)}), "must have shape"),
-        "recent lost": (rewritten(header | {"recent": 2}, arrays), "number of its states, 1, got"),
+        "recent lost": (rewritten(header | {"recent": 2}, arrays), "it lacks recent.1"),
         "complex": (
             rewritten(header, arrays | {name: arrays[name] + 1j}), "must be a float32 or float64"),
         "no step": (
@@ -132,7 +130,7 @@ def bad_files(tmp_path_factory):
 
 
 KINDS = ["truncated", "empty", "flipped", "array header", "foreign", "pickle", "pickled array",
-         "text", "key lost", "key extra", "key lost, header too", "shape", "recent shape",
+         "text", "key lost", "key extra", "shape", "recent shape",
          "recent lost", "complex", "no step", "newer", "moments", "rng"]
 
 
@@ -151,16 +149,10 @@ def test_what_is_no_checkpoint_of_this_model_is_refused_whole(tmp_path, bad_file
     assert everything(model, adam, rng) == before
 
 
-def test_it_is_refused_before_its_arrays_are_read(tmp_path, seed, monkeypatch):
-    """The header is of another model."""
-    path, read = tmp_path / "a.npz", []
-    save_checkpoint(path, build(seed)[0])
-    read_array = np.lib.format.read_array
-    monkeypatch.setattr(np.lib.format, "read_array",
-                        lambda *a, **k: read.append(read_array(*a, **k)) or read[-1])
+def test_a_checkpoint_of_another_model_is_refused(tmp_path, seed):
+    save_checkpoint(tmp_path / "a.npz", build(seed)[0])
     with pytest.raises(CheckpointError, match="of another model"):
-        load_checkpoint(path, build(seed, d_ff=16)[0])
-    assert len(read) == 1
+        load_checkpoint(tmp_path / "a.npz", build(seed, d_ff=16)[0])
 
 
 @pytest.mark.parametrize("kind", ["MT19937", "Philox", "SFC64", "PCG64DXSM"])
@@ -209,15 +201,14 @@ def test_the_file_and_its_folder_are_on_disk_before_it_returns(tmp_path, seed, m
 def test_a_checkpoint_that_is_replaced_while_it_is_read_is_read_as_it_was(tmp_path, monkeypatch,
                                                                           rng):
     """A training goes on while another command opens its run."""
-    path, header_of = tmp_path / "model.npz", module.header_of
+    path, loads = tmp_path / "model.npz", module.json.loads
     old, new = Linear(2, 3, rng=rng), Linear(2, 3, rng=rng)
 
     def replaced(*args):
-        header = header_of(*args)
         save_checkpoint(path, new, config="new", recent=[new.state_dict()])
-        return header
+        return loads(*args)
 
-    monkeypatch.setattr(module, "header_of", replaced)
+    monkeypatch.setattr(module.json, "loads", replaced)
     save_checkpoint(path, old, config="old")
     header, arrays = read_checkpoint(path)
     assert header["config"] == "old"

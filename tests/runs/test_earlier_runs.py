@@ -11,7 +11,7 @@ import pytest
 from same_run import without_pictures
 
 from aiayn_course.cli.main import main
-from aiayn_np.runs.open import open_run
+from aiayn_np.runs.run import Run
 
 EARLIER = Path(__file__).parents[1] / "golden" / "earlier_runs"
 
@@ -42,12 +42,12 @@ def test_it_opens(here, capsys, command, typed):
     pytest.param("words", ["--steps", "12"], marks=pytest.mark.slow),
 ])
 def test_it_goes_on(here, task, later):
-    """Its history begins anew, and the table of the earlier steps stays beside it."""
-    steps = open_run(task).optimizer.t
-    table = (here / task / "history.csv").read_bytes()
+    """Its history begins anew, and its vocabulary moves into the checkpoint."""
+    steps = Run.open(task).optimizer.t
     assert main(["train", task, "--out", task, "--resume", *later]) == 0
-    run = open_run(task)
+    run = Run.open(task)
     assert [record.step for record in run.history] == [*range(steps + 1, run.optimizer.t + 1)]
     assert run.optimizer.t > steps
     assert (here / task / "history.csv").read_bytes().startswith(b"step,loss")
-    assert (here / task / "history-earlier.csv").read_bytes() == table
+    (here / task / "vocabulary.model").unlink(missing_ok=True)
+    assert Run.open(task).loaded().source(dict(copy="3 1", text="eins", words="the")[task]).size

@@ -22,7 +22,6 @@ from test_checkpoint import run as go_on
 
 from aiayn_course.cli.main import main
 from aiayn_np import CheckpointError, load_checkpoint, save_checkpoint
-from aiayn_np.runs.open import open_run
 from aiayn_np.runs.run import Run
 
 pytestmark = pytest.mark.slow
@@ -140,13 +139,13 @@ def test_a_training_that_is_killed_resumes_to_the_same_run_as_one_that_is_not(
         code = killed_after(command, has_a_new_checkpoint, rng.uniform(0, 0.1))
         if code != -signal.SIGKILL:                                    # it was faster
             break
-        run = open_run(out)                                            # readable after every kill
+        run = Run.open(out)                                            # readable after every kill
         assert [p.step for p in run.history] == [*range(1, run.optimizer.t + 1)]
         stopped_at.append(run.optimizer.t)
     print(f"\n{len(stopped_at)} of {len(stopped_at)} killed trainings readable, at steps"
           f" {stopped_at}")
     assert len(set(stopped_at)) > 2
-    if open_run(out).optimizer.t < steps:
+    if Run.open(out).optimizer.t < steps:
         quietly(*resume)
     (header, arrays), (want_header, want) = (
         read_checkpoint(f / "model.npz") for f in (out, whole))
@@ -172,7 +171,7 @@ def test_an_end_between_the_files_of_a_save_leaves_no_hole_in_what_a_run_keeps(
     argv = ["train", "copy", *TINY, "--steps", "120", "--out", str(out)]
     with contextlib.redirect_stderr(io.StringIO()):
         assert main(argv) == 1
-    run = open_run(out)
+    run = Run.open(out)
     assert run.optimizer.t < 120
     assert [p.step for p in run.history] == [*range(1, run.optimizer.t + 1)]
 

@@ -17,7 +17,6 @@ from aiayn_np.cli.parser import parsed
 from aiayn_np.decoding.generation import GrowingText, perplexity, start_generation
 from aiayn_np.runs import language
 from aiayn_np.runs.language import LanguageTraining
-from aiayn_np.runs.open import open_run
 from aiayn_np.runs.run import Run
 from aiayn_np.text.language import Characters, Pieces, Windows, read_text
 from aiayn_np.training.optimizer import warmup_rate
@@ -73,7 +72,7 @@ def test_a_run_learns_sentences_that_it_has_not_seen(tmp_path, capsys):
     letters = [text[:cut].count(c) / cut for c in sorted(set(text))]
     alone = -sum(p * math.log(p) for p in letters)         # knowing how often each comes
     assert nats < 0.6 * alone
-    run = open_run(folder)
+    run = Run.open(folder)
     assert isinstance(run.task, LanguageTraining)
     capsys.readouterr()
     assert main(["generate", str(folder), "the ", "--steps", "60", "--temperature", "0"]) == 0
@@ -86,7 +85,7 @@ def test_a_run_learns_sentences_that_it_has_not_seen(tmp_path, capsys):
 
 def test_metrics_are_those_of_the_held_back_text(folder):
     metrics = json.loads((folder / "metrics.json").read_text())
-    run = open_run(folder)
+    run = Run.open(folder)
     text = read_text(run.options["files"])
     assert metrics["held_back"] == len(text) // 10 == len(run.task.text(run.task.data.held_out.ids))
     assert run.task.text([*run.task.data.batches.ids, *run.task.data.held_out.ids]) == text
@@ -106,7 +105,7 @@ def test_the_progress_has_a_sample_at_every_validation(tmp_path, capsys):
 
 
 def test_a_sample_goes_on_after_the_first_line_that_is_held_back(folder, monkeypatch):
-    run = open_run(folder)
+    run = Run.open(folder)
     text = read_text(run.options["files"])
     line = text[len(text) - len(text) // 10 :].partition("\n")[0] + "\n"
     assert run.task.text(run.task.data.beginning) == line
@@ -134,7 +133,7 @@ def test_a_resumed_run_is_the_same_to_the_bit(folder, options, tmp_path, capsys)
         patch.setattr(LanguageTraining, "record_of", stopped)
         assert main(argv) == 1
     assert seen == [*range(1, 24)]
-    assert open_run(tmp_path / "run").optimizer.t == 20
+    assert Run.open(tmp_path / "run").optimizer.t == 20
     assert main(["train", "words", "--out", str(tmp_path / "run"), "--resume"]) == 0
     assert_same_run(tmp_path / "run", folder)
     text.write_text(text.read_text() + "more", encoding="utf-8")
@@ -165,7 +164,7 @@ def test_any_script_is_read_and_written(line, vocabulary, tmp_path, capsys):
 def test_the_commands_work_on_the_run(folder, tmp_path, capsys):
     (tmp_path / "line.txt").write_text("the small fox.")
     assert main(["perplexity", str(folder), str(tmp_path / "line.txt")]) == 0
-    run = open_run(folder)
+    run = Run.open(folder)
     ids = run.task.source("the small fox.")[0]
     log_p = np.log(Softmax()(run.trained()(ids[None, :-1])[0]))
     nats = -log_p[np.arange(len(ids) - 1), ids[1:]].sum()
@@ -196,7 +195,7 @@ def test_a_file_that_is_standard_input_is_found_again(tmp_path):
         for name, text in (("a", "-"), ("b", path)):
             (tmp_path / name).mkdir()
             out = trained(tmp_path / name, "--steps", "1", text=text)
-            assert open_run(out).options["files"] == [os.path.realpath(path)]
+            assert Run.open(out).options["files"] == [os.path.realpath(path)]
     finally:
         os.dup2(stdin, 0)
         os.close(stdin)
@@ -340,7 +339,7 @@ def history(run):
 def test_a_run_like_llama_has_its_parts_and_keeps_its_keys(tmp_path, capsys):
     """Every other command takes it as it takes the paper's layers."""
     folder = trained(tmp_path, *LLAMA)
-    run = open_run(folder)
+    run = Run.open(folder)
     layer = run.model.stack.encoder.layers[0]
     assert type(layer) is LlamaLayer
     assert (layer.self_attention.h, layer.self_attention.h_kv) == (2, 1)
@@ -371,5 +370,5 @@ def test_options_that_do_not_go_with_llama_are_refused(argv, message, tmp_path, 
 def test_a_text_that_is_too_long_is_counted_without_an_end_mark(folder, capsys):
     text = "the cat sees a dog " * 9
     assert main(["attend", str(folder), text]) == 2
-    count = len(open_run(folder).task.source(text)[0])
+    count = len(Run.open(folder).task.source(text)[0])
     assert f"at most 16 tokens for this run, got {count}\n" in capsys.readouterr().err

@@ -15,7 +15,7 @@ from same_run import read_checkpoint
 from sentences import options
 from test_kills import quietly
 
-from aiayn_np.runs.open import open_run
+from aiayn_np.runs.run import Run
 
 pytestmark = pytest.mark.slow
 HELPERS = Path(__file__).parents[1] / "helpers"
@@ -79,7 +79,7 @@ def assert_close(folder, other, tolerance):
     assert header["step"] == other_header["step"]
     for name in others.keys() - {"history/seconds"}:
         np.testing.assert_allclose(arrays[name], others[name], rtol=0, atol=tolerance)
-    runs = [open_run(f) for f in (folder, other)]
+    runs = [Run.open(f) for f in (folder, other)]
     a, b = ([p.loss for p in run.history] for run in runs)
     np.testing.assert_allclose(a, b, rtol=0, atol=tolerance)
 
@@ -116,7 +116,7 @@ def test_a_run_begun_on_some_ranks_goes_on_on_others(tmp_path, no_pictures, text
         words = [*words, "--out", str(tmp_path / "many")]
         assert on_ranks(n, *words)[0] == 0 if n > 1 else quietly(*words) is None
     assert_close(tmp_path / "many", tmp_path / "one", 1e-9)
-    one, many = (open_run(tmp_path / name) for name in ("one", "many"))
+    one, many = (Run.open(tmp_path / name) for name in ("one", "many"))
     if text:
         assert [p.bleu for p in many.history] == [p.bleu for p in one.history]
 

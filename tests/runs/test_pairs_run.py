@@ -4,7 +4,6 @@ import io
 import itertools
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -19,14 +18,13 @@ from threadpoolctl import threadpool_limits
 from threads import now
 
 from aiayn_course.cli.main import main
-from aiayn_np.runs import options as sizes
-from aiayn_np.runs.open import open_run
 from aiayn_np.runs.pairs import PairTraining
+from aiayn_np.runs.run import Run
 from aiayn_np.runs.start import start_run
 from aiayn_np.text.vocabulary import Vocabulary
 from aiayn_np.training.threads import VARIABLES
 
-FILES = ["history.csv", "metrics.json", "model.npz", "vocabulary.model"]
+FILES = ["history.csv", "metrics.json", "model.npz"]
 PICTURES = ["attention_cross.png", "loss.png"]
 POSIX = pytest.mark.skipif(os.name != "posix", reason="these signals are POSIX")
 
@@ -51,7 +49,7 @@ def plain(monkeypatch):
 def test_a_run_leaves_all_its_files_and_numbers(folder):
     assert sorted(path.name for path in folder.iterdir()) == FILES
     metrics = json.loads((folder / "metrics.json").read_text())
-    run = open_run(folder)
+    run = Run.open(folder)
     assert isinstance(run.task, PairTraining)
     assert len(run.history) == metrics["steps"] == run.optimizer.t
     assert metrics["validation_pairs"] == len(run.task.data.lines)
@@ -76,7 +74,7 @@ def test_the_steps_have_their_threads(plain, tmp_path, monkeypatch):
 
 
 def test_losses_are_those_of_the_states_they_are_named_after(folder):
-    run = open_run(folder)
+    run = Run.open(folder)
     losses = []
     for model in (run.model, run.trained()):
         nats = count = 0
@@ -142,7 +140,7 @@ def test_a_line_of_a_file_without_any_piece_ends_nothing(folder, tmp_path, capsy
 
 
 def test_attention_is_that_of_the_last_layer_while_translating(folder):
-    run = open_run(folder)
+    run = Run.open(folder)
     src = run.task.source("eins zwei")
     source, written, weights, allowed = run.loaded().translation_attention(src)
     out = run.loaded().decode(src)[0]
@@ -166,7 +164,7 @@ def test_the_other_commands_work_on_it_too(folder, tmp_path, capsys):
     assert "encoder.layers.0" in capsys.readouterr().out
     assert main(["decode", run, "eins"]) == 0
     decoded = capsys.readouterr().out
-    assert decoded == open_run(folder).loaded().lines(["eins"])[0] + "\n"
+    assert decoded == Run.open(folder).loaded().lines(["eins"])[0] + "\n"
 
 
 @pytest.mark.parametrize(("argv", "message"), [
@@ -210,29 +208,12 @@ def test_bad_requests_end_with_2_and_one_line(folder, tmp_path, capsys, argv, me
 
 
 def test_changed_pairs_are_not_resumed_with(folder, tmp_path, capsys):
-    path = Path(open_run(folder).options["files"]["source"])
+    path = Path(Run.open(folder).options["files"]["source"])
     content = path.read_text(encoding="utf-8")
     path.write_text(content.replace("eins", "EINS", 1), encoding="utf-8")
     assert main(["train", "text", "--out", str(folder), "--resume", "--epochs", "9"]) == 2
     assert "must be those that the run began with" in capsys.readouterr().err
     path.write_text(content, encoding="utf-8")
-
-
-def test_what_does_not_fit_into_memory_is_refused_before_it_starts(tmp_path, monkeypatch, capsys):
-    out = tmp_path / "run"
-    monkeypatch.setattr(sizes, "memory_bytes", lambda: 2e5)
-    assert main([*options(tmp_path), "--out", str(out)]) == 1
-    assert re.search(r"training needs about 0\.\d+ GB of memory, this machine has 0\.0002;",
-                     capsys.readouterr().err)
-    assert not (out / "model.npz").exists()
-
-
-def test_the_parameter_formula_counts_the_model(tmp_path):
-    source, target = write(tmp_path, sentences(60))
-    run, _ = start_run(tmp_path / "r", "text", dict(source=source, target=target), vocab_size=60,
-                       N=2, d_model=12, d_ff=20, h=3)
-    count = sum(p.value.size for p in run.model.parameters())
-    assert sizes.parameter_count(60, run.options) == count
 
 
 def test_states_are_kept_for_averaging_as_far_apart_as_the_run_says(tmp_path, monkeypatch):

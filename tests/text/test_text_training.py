@@ -12,6 +12,7 @@ from aiayn_np.cli import progress
 from aiayn_np.cli.progress import Reporter
 from aiayn_np.runs.options import check_options
 from aiayn_np.runs.pairs import PairTraining
+from aiayn_np.runs.recipes import Recipe
 from aiayn_np.runs.run import Run
 from aiayn_np.text.batches import Batches
 from aiayn_np.text.measures import PairProgress, loss_on
@@ -38,6 +39,7 @@ def train_text(model, batches, *, steps, rng, optimizer, recent, accumulate=1):
     run.options = task.options = dict(
         epochs=steps / batches.per_epoch, warmup_steps=5, rate_scale=0.5, accumulate=accumulate,
         eps_ls=0.1, d_model=model.d_model)
+    run.recipe = Recipe(run.options)
     return run.train()
 
 

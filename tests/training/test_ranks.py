@@ -3,34 +3,30 @@ the gradient is that of one process, all ranks hold the same, and a run repeats 
 
 import copy
 from collections import deque
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
-from small_batches import CRITERION, batch, small
+from small_batches import CRITERION, batch, gradient_by, small
 from thread_ranks import together
 
 from aiayn_np import Adam, CopyTask, train
 from aiayn_np.text.batches import Batches
 from aiayn_np.text.measures import loss_on
 from aiayn_np.training import ranks as module
-from aiayn_np.training.gradient import SharedGradient
 from aiayn_np.training.loop import token_nats
 from aiayn_np.training.ranks import ALONE, launched
+from aiayn_np.training.shares import Shares
 from aiayn_np.training.toys import share_exact, validate
 
 
-def by_ranks(model, n, ids, seed=None, accumulate=1, cls=SharedGradient):
-    """[(loss, all gradients, generator) of every rank] of a batch."""
+def by_ranks(model, n, ids, seed=None, accumulate=1, cls=Shares):
+    """[(mean nats, all gradients, generator) of every rank] of a batch."""
     def program(ranks):
-        own = copy.deepcopy(model)
-        optimizer = Adam(own)
-        optimizer.zero_grad()
         rng = None if seed is None else np.random.default_rng(seed)
-        gradient = cls(own, CRITERION, token_nats, optimizer, ranks, accumulate)
-        loss, _, not_finite = gradient(ids, rng)
-        assert not_finite == ""
-        return loss, optimizer.gradients(), rng and rng.bit_generator.state
+        nats, grads = gradient_by(copy.deepcopy(model), ids, cls(0, ranks, accumulate), rng)
+        return nats, grads, rng and rng.bit_generator.state
 
     return together(n, program)
 
@@ -41,9 +37,9 @@ def alone(model, ids):
     optimizer.zero_grad()
     src, tgt_in, tgt_out = ids
     logits, cache = model.forward(src, tgt_in)
-    loss, loss_cache = CRITERION.forward(logits, targets=tgt_out)
+    _, loss_cache = CRITERION.forward(logits, targets=tgt_out)
     model.backward(CRITERION.backward(1.0, loss_cache), cache)
-    return loss, optimizer.gradients()
+    return token_nats(loss_cache), optimizer.gradients()
 
 
 def by_shares(model, ids, accumulate, seed=None):
@@ -80,16 +76,13 @@ def test_a_gradient_that_was_assigned_is_summed_too(rng):
     model, ids = small(), batch(rng, [3, 4])
     _, grads = alone(model, ids)
 
-    def program(ranks):
-        own = copy.deepcopy(model)
-        optimizer = Adam(own)
-        optimizer.zero_grad()
-        E = own.src_embedding.E
-        E.grad = E.grad.copy()
-        SharedGradient(own, CRITERION, token_nats, optimizer, ranks)(ids, None)
-        return optimizer.gradients()
+    class Assigned(Shares):
+        def joined(self, optimizer):
+            E = optimizer.parameters[0]
+            E.grad = E.grad.copy()
+            return super().joined(optimizer)
 
-    for got in together(2, program):
+    for _, got, _ in by_ranks(model, 2, ids, cls=Assigned):
         assert np.linalg.norm(got - grads) < 1e-12 * np.linalg.norm(grads)
 
 
@@ -137,9 +130,13 @@ def test_accumulated_gradients_are_those_of_the_batch(rng, lengths, dtype, toler
 
 
 def test_the_plain_mean_of_the_shares_would_be_seen(rng):
-    class Mean(SharedGradient):
-        def share(self, weight, rows, rng):
-            return super().share(1 / self.ranks.size, rows, rng)
+    class Mean(Shares):
+        def of(self, *batch):
+            return [replace(one, weight=1 / self.ranks.size) for one in super().of(*batch)]
+
+        def joined(self, optimizer):
+            self.ranks.sum_in_place(optimizer.gradients())
+            return 0.0, 0.0, ""
 
     model, ids = small(), batch(rng, [9, 8, 2, 1])
     _, grads = alone(model, ids)
@@ -152,10 +149,10 @@ def test_shares_draw_apart(rng):
     ids = tuple(np.repeat(x[:1], 2, axis=0) for x in batch(rng, [4, 4]))
     losses = []
 
-    class Seen(SharedGradient):
-        def share(self, *job):
-            losses.append(super().share(*job)[1])
-            return losses[-1], losses[-1], 0.0, ""
+    class Seen(Shares):
+        def joined(self, optimizer):
+            losses.extend(one.loss for one in self.mine)
+            return super().joined(optimizer)
 
     by_ranks(small(P_drop=0.5), 1, ids, seed=3, accumulate=2, cls=Seen)
     assert losses[0] != losses[1]

@@ -5,7 +5,7 @@ import pytest
 
 from aiayn_course.cli.main import main
 from aiayn_np import Transformer
-from aiayn_np.runs.open import open_run
+from aiayn_np.runs.run import Run
 from aiayn_np.variants.choices import CHOICES, keywords
 
 NAMES = [(option, name) for option, names in CHOICES.items() for name in names]
@@ -33,7 +33,7 @@ def test_every_variant_solves_the_copy_task(tmp_path, option, name):
     out = str(tmp_path / "r")
     sizes = ["--symbols", "6", "--max-length", "6", "--d-model", "32", "--d-ff", "64", "--h", "2"]
     assert main(["train", "copy", *sizes, f"--{option}", name, "--out", out]) == 0
-    run = open_run(out)
+    run = Run.open(out)
     assert run.options[option] == name
     assert run.history[-1].solved
     numbers, _ = run.task.finish(run)

@@ -12,7 +12,7 @@ from aiayn_np.decoding.generation import generate
 from aiayn_np.plotting.maps import attention_maps
 from aiayn_np.proofs.probing import randomise
 from aiayn_np.reading import shares
-from aiayn_np.runs.open import open_run
+from aiayn_np.runs.run import Run
 from aiayn_np.variants.models import LanguageModel
 from aiayn_np.variants.pre_norm import PreNormEncoderLayer
 
@@ -58,7 +58,7 @@ def words(request, tmp_path_factory):
     assert main(["train", "words", "--text", str(folder / "my.txt"), "--steps", "30", *small,
                  *request.param, "--out", run]) == 0
     assert main(["explore", run, "a cat", "the dog", "--out", page]) == 0
-    return open_run(run), folder / "page.html"
+    return Run.open(run), folder / "page.html"
 
 
 def test_it_writes_what_the_command_writes(words, visit):

@@ -7,10 +7,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from ..training.loop import AVERAGED, token_nats
-from ..training.optimizer import Adam, warmup_rate
-from ..transformer import Transformer
 from .loaded import Loaded
-from .options import sizes_of, variants_of
 
 LAST_PART = 14  # states for the average lie in the last 1/14 of the training, as in Sec. 6.1
 
@@ -20,8 +17,8 @@ def absolute(path: str | Path) -> str:
     return os.path.realpath("/dev/stdin" if str(path) == "-" else path)
 
 
-class Training:
-    """A task with its data. It makes a model for a run, and knows how the run learns.
+class RunTask:
+    """A task with its data, as a run trains on it.
 
     options : the options of the run, the same dict
 
@@ -39,12 +36,10 @@ class Training:
         validate_every          the steps between two validations
     """
 
-    kind_of_files: ClassVar[Any] = type(None)  # of the option "files"
     record: ClassVar[type]  # the class of the records of steps
     loaded: ClassVar[type[Loaded]]  # the class that uses the trained model
     measure: Callable = staticmethod(token_nats)  # loss cache -> the scores of a step
     options: dict
-    vocab_size: int
     read: Any
 
     @cached_property
@@ -54,21 +49,6 @@ class Training:
         Raises OSError, and ValueError if the data are not those that the run began with.
         """
         return self.read()
-
-    def make_model(self, rng: Any) -> Any:
-        """Make a new model as the options describe it."""
-        return Transformer(self.vocab_size, **sizes_of(self.options), **variants_of(self.options),
-                           rng=rng)
-
-    def make_optimizer(self, model: Any) -> Adam:
-        """Make the optimizer of a model."""
-        return Adam(model)
-
-    def rate(self, step: int) -> float:
-        """Return the learning rate of a step, Eq. (3)."""
-        o = self.options
-        return warmup_rate(step, d_model=o["d_model"], scale=o["rate_scale"],
-                           warmup_steps=o["warmup_steps"])
 
     @property
     def steps(self) -> int:
