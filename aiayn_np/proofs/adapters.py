@@ -4,7 +4,6 @@
     as_layer(forward=, backward=, ...)       its parts, as they are described
     (forward, backward), or an object        y, or (outputs, ..., caches, ...) = forward(*inputs)
     with forward and backward                backward(*gradients of outputs, *caches)
-    a class with forward(ctx, *inputs)       backward(ctx, *gradients of outputs)
 
 Backward returns a gradient for each input, in order; ids have None, or are left out. The gradients
 of parameters lie beside them (dW), or under their keys in a dict (`gradient_paths`). Everything
@@ -12,8 +11,7 @@ else is refused by one sentence, and never judged:
 
 - A backward must be linear in the gradients that it gets. This tells gradients from caches too: if
   forward returns (y, z) and backward takes (a, b), its result is linear in both if b is a gradient,
-  and in a alone if b is a cache. If both hold, b is not used, and nobody can tell. A loss may
-  ignore its gradient: then the result is multiplied by it.
+  and in a alone if b is a cache. If both hold, b is not used, and nobody can tell.
 - Every gradient must belong to an array. If a parameter has none, and backward wrote an array of
   its shape under another name, that may be it.
 - Backward must change neither a parameter nor an array outside of the layer.
@@ -36,13 +34,6 @@ WRAP = ("; two functions around it are checked: check_gradients(as_layer(forward
         " (y, cache), backward=lambda grad_y, cache: grad_x, parameters={}, gradients={}), x)")
 NOT_FIRST = {"y", "out", "output"}  # names that no gradient has
 MISSES = 1e-3  # the part of a sum that a linear backward may miss: it may round to float32
-
-
-class Context:
-    """The `ctx` of static functions: in it, forward saves the arrays that backward needs."""
-
-    def save_for_backward(self, *arrays: Any) -> None:
-        self.saved_values = self.saved_tensors = arrays
 
 
 @dataclass(frozen=True)
@@ -113,7 +104,6 @@ class Split(NamedTuple):
 
     gradients: int
     caches: int
-    ignored: bool = False  # the gradient of a loss; what backward returns is multiplied by it
 
 
 class Run(NamedTuple):
@@ -135,14 +125,13 @@ class Calls:
 
     def __init__(self, layer: Layer, inputs: tuple, options: dict) -> None:
         names = list(layer.names or arguments(layer.forward, with_defaults=True))
-        self.ctx = names[:1] in (["ctx"], ["context"])
-        names = names[self.ctx:] + [f"input {i}" for i in range(len(inputs))][len(names):]
+        names += [f"input {i}" for i in range(len(names), len(inputs))]
         self.layer, self.options, self.described = layer, options, layer.parameters is not None
         self.inputs = {n: np.array(x) if is_array(x) else x for n, x in zip(names, inputs)}
         self.random = np.random.get_state()                            # noqa: NPY002
         parts = {"": layer.parameters} if self.described else {
             "forward": layer.forward, "backward": layer.backward}
-        self.root = {**self.inputs, **parts, "ctx": Context()}
+        self.root = {**self.inputs, **parts}
         self.in_place = [x for _, x in arrays_in(layer.parameters or {})]
         self.zeros: dict = {}
         with self.copied({}) as root:
@@ -182,8 +171,7 @@ class Calls:
     def forward(self, root: dict, options: dict) -> list:
         """Call forward in `root`; return its results."""
         function = root.get("forward", self.layer.forward)
-        given = [root["ctx"]] * self.ctx + [root[name] for name in self.inputs]
-        y = function(*given, **copy.deepcopy(options))
+        y = function(*(root[name] for name in self.inputs), **copy.deepcopy(options))
         return list(y) if isinstance(y, tuple) else [y]
 
     def outputs(self, results: list, split: Split) -> list:
@@ -201,9 +189,7 @@ class Calls:
             given = [tuple(grads)] if self.as_tuple else grads
             caches = results[len(results) - split.caches:]
             function = root.get("backward", self.layer.backward)
-            asked = arguments(function, with_defaults=True)            # none, as in loss.backward()
-            returned = function(*[root["ctx"]] * self.ctx, *given[: len(asked)], *caches)
-            root["returned"] = self.by_name(returned)
+            root["returned"] = self.by_name(function(*given, *caches))
             return Run(stays, kept, snapshot(root))
 
     def depend_on(self, x: np.ndarray, split: Split) -> bool:
@@ -243,25 +229,21 @@ def fits(inputs: dict, parts: list) -> bool:
 def reading_of(calls: Calls) -> "Reading":
     """Return the only Reading; raise TypeError if there is none, or another one."""
     names = arguments(calls.layer.backward) or arguments(calls.layer.backward, True)[:1]
-    names, n = names[calls.ctx:], len(calls.results)
+    n = len(calls.results)
     if calls.described:
         caches = min(len(names) - 1, 1)
         return understood(calls, Split(n - caches, caches))
-    if not calls.ctx and {*names[:1]} & {*calls.inputs, *NOT_FIRST}:
+    if {*names[:1]} & {*calls.inputs, *NOT_FIRST}:
         raise TypeError(f"backward must take the gradient of y first, got {names[0]}")
-    ways = [Split(k, len(names) - k) for k in range(1, len(names) + 1)]
-    if np.ndim(calls.results[0]) == 0:
-        ways.append(Split(1, max(len(names) - 1, 0), ignored=True))
     good: list[Reading] = []
     why = f"backward must take gradients, and caches of forward, got ({', '.join(names)})"
-    for way in ways[len(names) - 1:] if calls.ctx else ways:
-        if way.gradients + way.caches <= n and not (good and way.ignored):
-            try:
-                found = understood(calls, way)
-                good += [found] if found.is_linear() else []
-                why = "what backward returns must be linear in the gradients that it gets"
-            except Exception as error:                                 # it is called in another way
-                why = str(error)
+    for k in range(1, len(names) + 1) if len(names) <= n else ():
+        try:
+            found = understood(calls, Split(k, len(names) - k))
+            good += [found] if found.is_linear() else []
+            why = "what backward returns must be linear in the gradients that it gets"
+        except Exception as error:                                     # it is called in another way
+            why = str(error)
     if len(good) > 1 and names[-1] in ("cache", *calls.inputs):
         good = [found for found in good if found.split.caches]
     if len(good) > 1:
@@ -323,13 +305,11 @@ class Reading:
     gaps: dict[str, Gap]  # {array or output: why it is not checked}
 
     def __str__(self) -> str:
-        outputs, caches, ignored = self.split
+        outputs, caches = self.split
         lies = [f"{name} in {', '.join(dotted(place) for place in at)}"
                 for name, at in self.places.items()]
-        said = (f"Read: {outputs} output{'s' * (outputs > 1)}, {caches or 'no'}"
+        return (f"Read: {outputs} output{'s' * (outputs > 1)}, {caches or 'no'}"
                 f" cache{'s' * (caches > 1)}; gradients: {'; '.join(lies)}.")
-        return said + ignored * ("\nBackward ignores the gradient of the loss, and its result is"
-                                 " multiplied by it.")
 
     def tensors(self) -> dict[str, np.ndarray]:
         """Return {name: float64 array}."""
@@ -344,9 +324,7 @@ class Reading:
     def gradients(self, values: dict, u: Any, cache: Any = None) -> tuple[dict, list]:
         """Return ({name: gradient}, []) for the gradient u of y; forward is called anew."""
         after = self.calls.run(self.split, self.by_id(values), lambda y: u).after
-        factor = u if self.split.ignored else 1.0
-        return {name: factor * sum(after[place] for place in at)
-                for name, at in self.places.items()}, []
+        return {name: sum(after[place] for place in at) for name, at in self.places.items()}, []
 
     def by_id(self, values: dict) -> dict:
         return {id(self.arrays[name]): value for name, value in values.items()}

@@ -20,15 +20,12 @@ class Why(Enum):
 
     NOT_COMPLEX = "the forward takes no complex numbers"
     NOT_ANALYTIC = "the forward is not analytic"
-    SINGLE = "the forward computes in float32"
     GRADIENT = "the gradient is float32, right to 1e-7"
     KINK = "on a kink: slopes from left and right differ"
     BESIDE = "measured beside x, which is on a kink"
 
 
 NOTES = {
-    Why.SINGLE: "The forward computes in float32, whatever it is given. Numeric is the central"
-    " difference,\nwhich sees errors of 2e-2 there, and no smaller ones.",
     Why.NOT_COMPLEX: "The forward takes no complex numbers. Numeric is the central difference,"
     " which sees errors of 1e-7.",
     Why.NOT_ANALYTIC: "The forward is not analytic. Numeric is the central difference, which sees"

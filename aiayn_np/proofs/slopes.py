@@ -12,24 +12,10 @@ CONFIRMED = 1e-5  # a central difference this near confirms the complex step,
 ROUNDED_AWAY = 1e-2  # also if rounding explains a larger difference, up to this one
 FLOAT32 = 1e-5  # tolerance of a gradient that is returned, or computed from a cache, in float32
 MOST_ROUNDING = 1e-3  # that is believed of the best slope
-
-
-@dataclass(frozen=True)
-class Precision:
-    """The precision of central differences, for a forward in float64 or float32."""
-
-    unit: float  # the largest relative rounding error of a number, with some margin
-    steps: tuple[float, ...]  # several, because a step across the kink of a ReLU shows nothing
-    tolerance: float  # relative to the largest of |value|, share |gradient|, floor |u| |v|
-    share: float = 0.01
-    floor: float = 0.01
-    directions: int = 1  # an error of a few per cent may be small in one direction
-    length: float = np.inf  # tolerance of the gradient's length, over all directions together
-    why: tuple[Why, ...] = ()  # what a verdict says of it
-
-
-DOUBLE = Precision(1e-15, (1e-6, 1e-7, 1e-5), 1e-7)
-SINGLE = Precision(3e-7, (1e-2, 1e-3, 3e-3, 3e-4), 3e-3, 0.3, 0.0, 4, 5e-3, (Why.SINGLE,))
+UNIT = 1e-15  # the largest relative rounding error of a number, with some margin
+STEPS = 1e-6, 1e-7, 1e-5  # several, because a step across the kink of a ReLU shows nothing
+TOLERANCE = 1e-7  # of a central difference, relative to the largest of |value|, share, floor
+SHARE, FLOOR = 0.01, 0.01  # of |gradient| |v|, and of |u| |v|
 
 
 @dataclass(frozen=True)
@@ -64,8 +50,7 @@ class Slope:
         return self.doubt < np.inf and self.error(other) > tolerance + self.rounding(other)
 
 
-def decided(name: str, analytic: float, exact: float, slopes: list[Slope], precision: Precision,
-            rounded: float) -> Row:
+def decided(name: str, analytic: float, exact: float, slopes: list[Slope], rounded: float) -> Row:
     """Decide the row of one direction.
 
     exact : the complex step; nan if there is none
@@ -77,10 +62,10 @@ def decided(name: str, analytic: float, exact: float, slopes: list[Slope], preci
     | anything else                                                      | undecided        |
     """
     best = min(slopes, key=lambda slope: slope.doubt)
-    limit = max(precision.tolerance, rounded)
+    limit = max(TOLERANCE, rounded)
     confirmed = any(s.confirms(exact, CONFIRMED, ROUNDED_AWAY) for s in slopes)
     misled = any(s.supports(analytic, limit) for s in slopes) and not any(
-        s.supports(exact, precision.tolerance) for s in slopes)
+        s.supports(exact, TOLERANCE) for s in slopes)
     if confirmed and not misled:
         error = abs(analytic - exact) / max(abs(analytic), abs(exact), best.scale)
         state = Verdict.OK if error <= max(COMPLEX_TOLERANCE, rounded) else Verdict.WRONG
@@ -90,9 +75,9 @@ def decided(name: str, analytic: float, exact: float, slopes: list[Slope], preci
                 if s.confirms(analytic, limit, MOST_ROUNDING if s is best else limit)]
         slope = min(near, key=lambda s: s.error(analytic), default=best)
         refuted = Verdict.WRONG if best.refutes(analytic, limit) else Verdict.UNDECIDED
-        why = precision.why or ((Why.NOT_COMPLEX if np.isnan(exact) else Why.NOT_ANALYTIC),)
+        why = Why.NOT_COMPLEX if np.isnan(exact) else Why.NOT_ANALYTIC
         row = Row(name, analytic, slope.value, best.value, slope.error(analytic),
-                  Verdict.OK if near else refuted, why, slope.step)
+                  Verdict.OK if near else refuted, (why,), slope.step)
     if rounded and row.ok and row.error > COMPLEX_TOLERANCE:
         row.why += (Why.GRADIENT,)
     return row

@@ -24,7 +24,7 @@ def run(examples, capsys):
 
 def test_the_examples_print_what_the_page_says(capsys):
     plain = [example for example in EXAMPLES if "torch" not in example[0]]
-    assert len(plain) == 6
+    assert len(plain) == 5
     names = run(plain, capsys)
     (mark,) = names["test_gradient"].pytestmark
     assert [names["test_gradient"](row) for row in mark.args[1]] == [None] * 3

@@ -1,4 +1,4 @@
-"""Nine habits in which public code writes layers, right and with the faults that were found there.
+"""Eight habits in which public code writes layers, right and with the faults that were found there.
 
 Each entry of HABITS is a function `make(rng, fault)` that returns (layer, inputs). A fault is a
 word that the code below asks for; "" is the right layer.
@@ -200,29 +200,7 @@ def parameter_dict(rng, fault):
     return (attend, attend_backward), (rng.standard_normal((2, 3, 4)), parameters)
 
 
-# 8 a loss that keeps all, and ignores its gradient
-
-
-class SoftmaxLoss:
-    def __init__(self, fault):
-        self.fault = fault
-
-    def forward(self, scores, targets):
-        self.p, self.t = softmax(scores), targets
-        floor = 0.1 if self.fault == "epsilon" else 0.0
-        return -np.log(self.p[np.arange(len(targets)), targets] + floor).mean()
-
-    def backward(self, dout=1):
-        p = self.p.copy()
-        p[np.arange(len(p)), self.t] -= 1
-        return p if self.fault == "count" else p / len(p)
-
-
-def loss_layer(rng, fault):
-    return SoftmaxLoss(fault), (rng.standard_normal((4, 6)), np.array([1, 0, 5, 1]))
-
-
-# 9 layers in a list, with masks from NumPy's global generator
+# 8 layers in a list, with masks from NumPy's global generator
 
 
 class Dropout:
@@ -263,13 +241,12 @@ def nested(rng, fault):
 
 
 HABITS = {function.__name__: function for function in (
-    cached_functions, kept_input, dicts, lists, attributes, objects, parameter_dict, loss_layer,
-    nested)}
+    cached_functions, kept_input, dicts, lists, attributes, objects, parameter_dict, nested)}
 TENSORS = {  # of each habit, as a report names them
     "cached_functions": "x gamma beta", "kept_input": "x W b", "dicts": "params.E",
     "lists": "x params.0 params.1 params.2 params.3", "attributes": "inputs weights",
     "objects": "x W",
-    "parameter_dict": "x parameters.W_q parameters.W_k parameters.W_v", "loss_layer": "scores",
+    "parameter_dict": "x parameters.W_q parameters.W_k parameters.W_v",
     "nested": "x layers.0.W layers.0.b layers.2.W layers.2.b",
 }
 FAULTS = [  # habit, fault, the tensors whose gradient is wrong
@@ -285,7 +262,5 @@ FAULTS = [  # habit, fault, the tensors whose gradient is wrong
     ("objects", "lost", "x"),                               # the residual branch is missing
     ("parameter_dict", "scale", "x parameters.W_q parameters.W_k"),    # 1 / sqrt(d_k) is missing
     ("parameter_dict", "swapped", "x parameters.W_q parameters.W_k"),  # two gradients swapped
-    ("loss_layer", "count", "scores"),                      # not divided by the number of targets
-    ("loss_layer", "epsilon", "scores"),                    # log(p + eps) in the loss only
     ("nested", "redrawn", "x layers.0.W layers.0.b"),       # the mask is drawn again in backward
 ]

@@ -193,5 +193,6 @@ CLASSES = {
 NEIGHBOURS = {cls.__name__: of_class(cls, *shapes) for cls, shapes in CLASSES.items()} | {
     function.__name__: function for function in (
         masked_attention, dropout_with_param, softmax_loss, min_char_rnn)}
+ROUNDED = {name: NEIGHBOURS.pop(name) for name in ("CastInside", "FloatInput")}
 REFUSED = {name: NEIGHBOURS.pop(name) for name in ("MSELoss", "softmax_loss")}
 REFUSED["state_for_a_gradient"] = state_for_a_gradient

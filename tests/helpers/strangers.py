@@ -107,10 +107,13 @@ NUMBERS = {
     "sine at 1e6": pair(np.sin, np.cos, lambda rng: 1e6 * normal(rng)),
     "abs at 1e-5": pair(np.abs, np.sign, lambda rng: 1e-5 * normal(rng)),
     "log near 0": pair(np.log, lambda x: 1 / x, lambda rng: 10.0 ** rng.uniform(-7, -4, 6)),
-    "padded": of(Network, padded), "padded, float32": of(SingleNetwork, padded),
-    "float32": of(SingleNetwork, normal), "tanh in float32": of(SingleTanh, normal),
+    "padded": of(Network, padded),
 }
-HALVES = {"all": of(HalfTanh, normal), "inside": of(HalfInside, normal)}
+ROUNDED = {
+    "float32": of(SingleNetwork, normal), "padded, float32": of(SingleNetwork, padded),
+    "tanh in float32": of(SingleTanh, normal), "float16": of(HalfTanh, normal),
+    "float16 inside": of(HalfInside, normal),
+}
 
 
 # where the weights are, and how backward is called
@@ -251,11 +254,12 @@ def writes_upstream(rng, k):
     return (lambda x: (x**2, x), backward), (normal(rng),)
 
 
-STRANGERS = {cls.__name__: of(cls, normal) for cls in (Tied, TwoResults, OnlyPositions)} | {
+STRANGERS = {cls.__name__: of(cls, normal) for cls in (Tied, OnlyPositions)} | {
     "writes_upstream": writes_upstream} | {
     f"{g} of {w}": named(w, g) for w, g in NAMES} | {
     f"cache called {name}": cache_called(name) for name in ("diff", "delta", "dx", "dcache")}
-REFUSED = {cls.__name__: of(cls, normal) for cls in (OfTheClass, UpstreamLast, AllInOne)} | {
+REFUSED = {cls.__name__: of(cls, normal) for cls in (
+    OfTheClass, UpstreamLast, AllInOne, TwoResults)} | {
     "in_a_global": in_a_global,
     "derivative of x": lambda rng, k: ((np.tanh, lambda x: k / np.cosh(x) ** 2), (normal(rng),)),
     "derivative of y": lambda rng, k: ((np.exp, lambda y: k * y), (normal(rng),)),
