@@ -3,11 +3,11 @@
 #
 # | | |
 # |---|---|
-# | **You will do** | train a model that writes digits backwards, in seconds; ask how it knows where to look; find the answer with pen and paper, and then in your model |
+# | **You will do** | train a model that writes digits backwards; ask how it knows where to look; answer with pen and paper, and then in your model |
 # | **You will learn** | what queries, keys and values are; what the shapes of attention mean; what the three attentions of the paper ask, and whom |
 # | **You need** | the dot product, matrix multiplication, a little Python |
 # | **Paper** | Section 3.2, Equation 1, Section 3.2.3 |
-# | **Time** | two halves, *see* (to the end of Lesson 1.4) and *then prove* (from Lesson 1.5 on), of about 40 minutes each: estimated, never timed in a class; without Lesson 1.8, which is *for the keen*: run its cell, skip its text |
+# | **Time** | *see*, and from Lesson 1.5 on *then prove*: about 40 minutes each (estimated); of the parts *for the keen* run the cells, skip the text |
 #
 # Run the cells from top to bottom. Wherever it says **Predict**, stop, choose an answer, and only then go on.
 
@@ -43,9 +43,8 @@ np.set_printoptions(precision=4, suppress=True)
 # After every 50 steps it gets 500 sequences that are kept out of training. It stops when all are right.
 # It takes less than half a minute. Lesson 10 explains the program. -->
 #
-# Begin with a model. These lines make one from random numbers and train it in less than half a minute. It learns to read
-# digits and to write them backwards. After every 50 steps it gets 500 sequences that are kept out of training. It stops when all are right.
-# (You need not understand the lines: Lesson 10 explains them.)
+# Begin with a model. These lines make one from random numbers and train it, in less than half a minute, to read digits and to write them backwards.
+# After every 50 steps it gets 500 sequences that are kept out of training, and it stops when all are right. (Lesson 10 explains the lines.)
 #
 # <!-- say: Start the first cell of the notebook before you say a word: it trains while you speak. Say: nobody programs the answer, the model is given examples. -->
 #
@@ -67,7 +66,8 @@ for progress in train(model, task, steps=1000, batch_size=64, rng=rng, validatio
 #
 # <!-- say: Go down the lines: for a while nothing, then soon nearly all. Say: it was told only which answers are right, never how. Often said and wrong: it has learned the sequences by heart. The 500 are kept out of training. -->
 #
-# Now type digits of your own between the quotes, at most eight, and run the cell again. There are more than a hundred million such sequences, and the model has seen less than a thousandth of them: it cannot know them by heart.
+# Now type digits of your own between the quotes, at most eight, and run the cell again. There are more than a hundred million such sequences. The model
+# has seen less than a thousandth of them: it cannot know them by heart.
 #
 # <!-- slide: It writes your digits backwards
 # Now type digits of your own between the quotes, at most eight, and run the cell again. There are more than a hundred million such sequences, and the model has seen less than a thousandth of them: it cannot know them by heart.\
@@ -93,8 +93,8 @@ print(f"seen in training  {progress.step * 64:,} sequences")
 # This is Figure 1 of the paper, redrawn. The stack on the left, the **encoder**, reads. The stack on the right, the **decoder**, writes. The lit boxes are the subject of this lesson.\
 # ![] -->
 #
-# This is Figure 1 of the paper, redrawn. The stack on the
-# left, the **encoder**, reads. The stack on the right, the **decoder**, writes. The lit boxes are the subject of this lesson.
+# This is Figure 1 of the paper, redrawn. The stack on the left, the **encoder**, reads; that on the right, the **decoder**, writes. The lit boxes are
+# the subject of this lesson.
 #
 # <!-- say: Point at the left stack, then the right one, then the lit boxes. Say: everything that is lit is one function, the subject of today. Often said and wrong: the encoder writes. It only reads. -->
 
@@ -104,14 +104,15 @@ figure_1("attention")
 # %% [markdown]
 # ## 1.1 How does it know where to look?
 #
-# Before the model writes a digit, it looks at the source, once in each of its two decoder layers. The maps below have a column for each token of the source. A row is a step of the
-# decoder: the token that it has just read → the token that it then writes. (`<bos>` is the begin mark, `<eos>` the end mark.) The brighter a cell, the more it looks there.
+# Before the model writes a digit, it looks at the source, once in each of its two decoder layers. In these maps a column is a token of the source, a
+# row a step of the decoder: the token just read → the token then written. (`<bos>` is the begin mark, `<eos>` the end mark.) The brighter a cell, the
+# more it looks there.
 #
 # > **Predict.** Where does the last layer look before the model writes the first digit of its answer?
 # >
 # > - mostly at the last digit of the source <!-- true: where[:-1].argmax(axis=1).tolist() == list(range(len(where) - 1))[::-1] --> → The last digit is the first to be written.
-# > - mostly at the first digit of the source → A model that copies would look there. This one writes backwards.
-# > - at all digits alike → Then this layer would bring it the same mix for every digit.
+# > - mostly at the first digit of the source → A model that copies would look there.
+# > - at all digits alike → Then it would get the same mix for every digit.
 # >
 # > <!-- given: A small Transformer has learned to write digits backwards. It reads `3 1 4 1 5` and writes {task.text(answer)}. -->
 
@@ -140,8 +141,7 @@ plot_attention([first.weights[0, 0], where], rows, task.tokens(source[0]), title
 # Each column answers with a **key**.
 # What a row takes from a column is its **value**. -->
 #
-# How does it know? Each row asks with a **query**. Each column answers with a **key**, and what a row takes from it is its
-# **value**. In Lesson 1.7 you compute a row of the last map yourself.
+# How does it know? Each row asks with a **query**. Each column answers with a **key**, and what a row takes from it is its **value**.
 #
 # <!-- say: Say the three words with the hand on the map: query at the row, key at the column, value behind the column. Often said and wrong: the brightness is the value. It is how much of the value is taken. -->
 #
@@ -154,9 +154,9 @@ plot_attention([first.weights[0, 0], where], rows, task.tokens(source[0]), title
 # | value, a row of `V` | 4 | 2 | 0 |
 # With arrays: the dot product of the query with a key is 1 for the equal key, 0 for the others. -->
 #
-# A Python dictionary such as `{"cat": 4, "bird": 2, "snake": 0}` holds values under keys. You come with a query. The
-# dictionary compares it with every key. One of them is equal, and you get its value. Arrays can do the same: each key is a
-# row of `K`, its value the same row of `V`, and a dot product compares. It is 1 for the equal key and 0 for the others.
+# A Python dictionary such as `{"cat": 4, "bird": 2, "snake": 0}` holds values under keys. You come with a query; one key is equal, and you get its
+# value. Arrays can do the same: each key is a row of `K`, its value the same row of `V`, and a dot product compares. It is 1 for the equal key and 0
+# for the others.
 #
 # <!-- say: Ask for `legs["cat"]`, then for `legs["dog"]`. Say: the dictionary compares one query with every key. Often said and wrong: a dot product of 1 always means equal. It does here, because the keys are unit vectors at right angles. -->
 #
@@ -172,9 +172,8 @@ q = K[0]                                    # (3,)    the query: "cat"
 print("matches", K @ q, " value", K @ q @ V)
 
 # %% [markdown]
-# The dictionary is exact, but one cannot learn with it, for two reasons. A query that equals no key finds nothing. And
-# between "equal" and "not equal" there is no slope, so there is no gradient to follow. Dot products have a slope. But
-# they may be negative, or add up to any number, and then they are no weights. <!-- result -->
+# The dictionary is exact, but one cannot learn with it. A query that equals no key finds nothing. And between "equal" and "not equal" there is no
+# slope, so no gradient. Dot products have a slope. But they may be negative, or add up to any number: they are no weights. <!-- result -->
 #
 # <!-- say: Point at the three matches: 1, 0, 0. Say: it is all or nothing, so there is no slope to learn from. Often said and wrong: dot products of any vectors are weights already. -->
 
@@ -190,8 +189,8 @@ print("matches", K @ q, " value", K @ q @ V)
 # 2. **weights** $w = \mathrm{softmax}(s)$, that is $w_j = e^{s_j} / \sum_i e^{s_i}$,\
 # 3. **output** $\sum_j w_j\, v_j$, the mean of the values with these weights. -->
 #
-# So let keys and queries be any vectors. Let *every* value into the answer, each with a **weight** between 0 and 1. A
-# weight says how well the key matches, compared with the others, and the weights add up to 1. There are three steps:
+# So let keys and queries be any vectors, and let *every* value into the answer, each with a **weight** between 0 and 1. A weight says how well the key
+# matches, compared with the others; the weights add up to 1. There are three steps:
 #
 # 1. **score** $s_j = q \cdot k_j \,/\, \sqrt{d_k}$ for every key $j$ (why it is scaled by $1 / \sqrt{d_k}$ is Lesson 3),
 # 2. **weights** $w = \mathrm{softmax}(s)$, that is $w_j = e^{s_j} / \sum_i e^{s_i}$,
@@ -199,9 +198,8 @@ print("matches", K @ q, " value", K @ q @ V)
 #
 # <!-- say: Let the class say the three words in chorus: score, weight, output. Say: every value comes in, each with a share. -->
 #
-# Do it once with pen and paper. The sentence is `the cat sat down`: it has four tokens, and it runs through
-# Lessons 1 to 8. Its keys have width $d_k = 5$. The query comes from `sat` and asks: *who did it?* It contains
-# a $\sqrt5$, so that the division leaves a simple score.
+# Do it once with pen and paper. The sentence of Lessons 1 to 8, `the cat sat down`, has four tokens. Its keys have width $d_k = 5$. The query comes
+# from `sat` and asks: *who did it?* It contains a $\sqrt5$, so that the division leaves a simple score.
 
 # %%
 tokens = list(SENTENCE)
@@ -220,7 +218,7 @@ q = np.array([ask, 0.0, 0.0, 0.0, 0.0])     # (5,)  sat: "who can do things?"
 # > **Predict.** What is the weight of `cat`? (A hint: $e^{\ln 3} = 3$ and $e^0 = 1$.)
 # >
 # > - 1 → The other scores are 0, but their exponentials are not: $e^0 = 1$.
-# > - 3/4 → There are three other keys, and each of them answers a little.
+# > - 3/4 → There are three other keys.
 # > - 1/2 <!-- true: np.isclose(weights[1], 1 / 2) --> → The exponentials are 1, 3, 1, 1, and 3 is half of their sum.
 # > - 1/4 → All keys would have this weight if the query asked nothing.
 # >
@@ -260,7 +258,7 @@ print(f"output: thing {output[0]:.2f}, action {output[1]:.2f}")
 # >
 # > - 1/2, as before → The direction is the same, but a longer query asks more firmly.
 # > - 3/4 <!-- true: np.isclose(softmax(2 * K @ q / math.sqrt(d_k))[1], 3 / 4) --> → The exponentials are $1, 9, 1, 1$, and 9 is three quarters of their sum.
-# > - 1 → The score is twice as large. The weight is not, because the other keys still get some.
+# > - 1 → The score is twice as large, not the weight: the other keys still get some.
 # >
 # > <!-- given: The scores of the four keys are {K @ q / math.sqrt(d_k)}. The second key is that of `cat`, and its
 # > score is $\ln 3$. The weights are {softmax(K @ q / math.sqrt(d_k))}. -->
@@ -281,24 +279,22 @@ fig
 #
 # A longer query in the same direction asks more firmly. A query of length 0 asks nothing and gets the plain mean of all values. A very long query gets the hard look-up back. <!-- result -->
 #
-# Every query between these two gets a soft answer, and a soft answer changes a little when a key does. This is the slope that
-# the dictionary lacks.
+# Every query between gets a soft answer, which changes a little when a key does: the slope that the dictionary lacks.
 #
 # <!-- say: Point at `cat` from left to right: 0.25, 0.50, 0.75, 0.96, 1.00. Say: the direction of the query says whom it asks, its length how firmly. Often said and wrong: twice the score is twice the weight. -->
 
 # %% [markdown]
 # ## 1.4 All queries at once
 #
-# Here three of the four tokens ask: `cat`, `sat` and `down`. Their queries form a
-# matrix $Q$ with one row for each query. One product scores every query against every key:
+# Three of the four tokens ask: `cat`, `sat` and `down`. Their queries are the rows of $Q$. One product scores every query against every key:
 #
 # $$\mathrm{Attention}(Q, K, V) = \mathrm{softmax}\!\left(\frac{Q K^\top}{\sqrt{d_k}}\right) V \qquad \text{(Equation 1)}$$
 #
 # > **Predict.** With 3 queries, 4 keys of width 5 and values of width 2: which shapes do $QK^\top$, the weights and the output have?
 # >
 # > - (3, 4), (3, 4) and (3, 2) <!-- true: (scores.shape, weights.shape, output.shape) == ((3, 4), (3, 4), (3, 2)) --> → A row for each query: first with a number for each key, then with a value's width.
-# > - (3, 5), (3, 5) and (3, 2) → The width 5 is summed away: a score is one number for a query and a key.
-# > - (4, 3), (4, 3) and (4, 2) → A row is a query. This is the transposed map.
+# > - (3, 5), (3, 5) and (3, 2) → The width 5 is summed away.
+# > - (4, 3), (4, 3) and (4, 2) → A row is a query: this is the transposed map.
 # > - (3, 4), (3, 1) and (3, 2) → Every key gets a weight of its own.
 # >
 # > <!-- given: Here three of the four tokens ask: `cat`, `sat` and `down`. Their queries form a matrix $Q$ with one row for each query. One product scores every query against every key: $$\mathrm{Attention}(Q, K, V) = \mathrm{softmax}\!\left(\frac{Q K^\top}{\sqrt{d_k}}\right) V \qquad \text{(Equation 1)}$$ -->
@@ -324,7 +320,8 @@ attention_shapes()
 #
 # The drawing has all matrices, with shapes and numbers. $T_q$ is the number of queries, $T_k$ the number of keys, $d_v$ the width of a value.
 #
-# The library has a class for Equation 1, **scaled dot-product attention**. Its `forward` returns the output and a **cache**: every array that the backward pass will need, by name (Lesson 4.2).
+# The library's class for Equation 1 is **scaled dot-product attention**. Its `forward` returns the output and a **cache**: every array that the
+# backward pass needs, by name (Lesson 4.2).
 
 # %% show=false
 attention = ScaledDotProductAttention()
@@ -354,8 +351,8 @@ print(cache)
 # $$k = xW^K \quad \text{is what it answers to,}$$
 # $$v = xW^V \quad \text{is what it tells.}$$ -->
 #
-# Nobody writes them by hand. Every token is a vector $x$ of width `d_model`, its **embedding**, which is learned
-# (Lesson 8.5). In a layer above the first, $x$ is what the layer below gives out. Three learned matrices make three vectors from it:
+# Every token is a vector $x$ of width `d_model`, its learned **embedding** (Lesson 8.5). Above the first layer, $x$ is what the layer below gives out.
+# Three learned matrices make three vectors from it:
 #
 # $$q = xW^Q \quad \text{is what the token asks,}$$
 #
@@ -378,7 +375,8 @@ print("x", x.shape, " Q", cache.Q.shape, " K", cache.K.shape, " V", cache.V.shap
 # %% [markdown]
 # ## 1.6 The three attentions of the Transformer
 #
-# Section 3.2.3 uses this one function in three places. They differ only in *who asks* and *who answers*. Say our sentence is translated into German, `die Katze setzte sich hin`.
+# Section 3.2.3 uses this one function in three places. They differ only in *who asks* and *who answers*. Say our sentence becomes German, `die Katze
+# setzte sich hin`.
 #
 # | where | queries from | keys and values from | so that |
 # |---|---|---|---|
@@ -388,9 +386,7 @@ print("x", x.shape, " Q", cache.Q.shape, " K", cache.K.shape, " V", cache.V.shap
 #
 # Your model has all three. (Two well-known models have one each: **BERT** the first, **GPT** the second.)
 #
-# A key and its value belong to one token, so both come from the same sequence. Only the queries may come from elsewhere.
-#
-# Figure 1 has a box for each row.
+# A key and its value belong to one token, so both come from the same sequence.
 #
 # <!-- slide: One function stands in three places
 # Section 3.2.3 uses this one function in three places. They differ only in *who asks* and *who answers*. Say our sentence is translated into German, `die Katze setzte sich hin`.\
@@ -413,8 +409,7 @@ figure_1("cross_attention")
 #
 # ## 1.7 Back to your model
 #
-# How does the last layer know where to look for the first digit? Take the query of `<bos>` and the keys of all columns.
-# Then do the steps of Lesson 1.2.
+# How does the last layer know where to look for the first digit? Take the query of `<bos>` and the keys of all columns through the steps of Lesson 1.2.
 #
 # <!-- slide: The key of the last digit has the highest score
 # How does the last layer know where to look for the first digit? Take the query of `<bos>` and the keys of all columns. Then do the steps of Lesson 1.2.\
@@ -482,10 +477,10 @@ plot_attention([before[0], *after], rows, task.tokens(source[0]), title="the las
 #
 # > **Predict.** Random $W^Q$ and $W^K$ were enough. If one used $q = k = x$, without them, which token would each token mostly look at?
 # >
-# > - any of the four: the tokens are random → The tokens are random, but a token is not random to itself.
+# > - any of the four: the tokens are random → A token is not random to itself.
 # > - the next one → Nothing in the formula knows an order.
 # > - all equally → Then all scores of a row would have to be equal.
-# > - itself <!-- true: np.mean(alone) > 0.9 and np.mean(itself) < 0.4 --> → The dot product with itself is a sum of squares, about 8. With another token the terms have both signs and mostly cancel.
+# > - itself <!-- true: np.mean(alone) > 0.9 and np.mean(itself) < 0.4 --> → The dot product with itself is a sum of squares, about 8; with another token the terms mostly cancel.
 # >
 # > <!-- given: Four tokens, each a vector $x$ of 8 random numbers of both signs, about 1 in size. -->
 
@@ -542,14 +537,11 @@ print("all true")
 # %% [markdown]
 # ## Summary
 #
-# - Attention is a look-up with every key answering a little: the output is the mean of the values, weighted by how
-#   well each key matches the query.
-# - Scores are dot products over $\sqrt{d_k}$, weights their softmax; all queries together are Equation 1.
-# - The map has a row for each query and a column for each key. Each row sums to 1.
-# - Queries, keys and values are three learned views of the tokens. In self-attention all three come from one
-#   sequence; in encoder-decoder attention the queries come from the target, keys and values from the memory.
+# - Attention is a look-up in which every key answers a little: the output is the mean of the values, weighted by how well each key matches. Scores are dot products over $\sqrt{d_k}$, weights their softmax (Equation 1).
+# - The map has a row for each query and a column for each key.
+# - Queries, keys and values are three learned views of the tokens. In encoder-decoder attention the queries come from the target, keys and values from the memory.
 #
-# **What you can do now:** compute attention for any queries, keys and values by hand, and read a map. Lesson 2 looks into the softmax; after it, Exercise 1 asks for it.
+# **What you can do now:** compute attention by hand, and read a map. Lesson 2 looks into the softmax; after it comes Exercise 1.
 #
 # ## Questions
 #
@@ -557,8 +549,8 @@ print("all true")
 #
 # <details><summary>Answer</summary>
 #
-# It takes equal parts of the two values: equal keys have equal scores, so equal weights. The firmer it asks, the nearer it comes to their mean. A dictionary cannot hold two
-# values under one key. Attention averages them.
+# It takes equal parts of the two values: equal keys have equal scores, so equal weights. A dictionary cannot hold two values under one key. Attention
+# averages them.
 #
 # </details>
 #
@@ -566,8 +558,8 @@ print("all true")
 #
 # <details><summary>Answer</summary>
 #
-# The weights stay. Every score of that query changes by the same number, so numerator and denominator of the softmax
-# get the same factor. (Lesson 6 meets this again: it is why a bias of the keys would be useless.)
+# The weights stay. Every score of that query changes by the same number, so numerator and denominator of the softmax get the same factor. (So a bias of
+# the keys is useless, Lesson 6.)
 #
 # </details>
 #
@@ -576,8 +568,7 @@ print("all true")
 #
 # <details><summary>Answer</summary>
 #
-# Shuffling $K$ and $V$ together changes nothing: the sum over the keys only has another order. Shuffling $Q$ shuffles
-# the rows of the output in the same way. Attention sees a set, not a sequence; that is why positions are added to the
-# tokens (Lesson 8).
+# Shuffling $K$ and $V$ together changes nothing: the sum over the keys has another order. Shuffling $Q$ shuffles the rows of the output alike.
+# Attention sees a set, not a sequence; so positions are added to the tokens (Lesson 8).
 #
 # </details>

@@ -3,13 +3,11 @@
 #
 # | | |
 # |---|---|
-# | **You will do** | build softmax from what we ask of it, break it and repair it, derive its Jacobian line by line, and turn it into the two lines of `Softmax.backward` |
+# | **You will do** | build softmax from what we ask of it, break it and repair it; derive its Jacobian line by line, down to the two lines of `Softmax.backward` |
 # | **You will learn** | why softmax looks as it does; why large scores do no harm forwards and kill the gradient backwards; why nobody builds the Jacobian |
 # | **You need** | Lesson 1, the derivative of a quotient, the chain rule |
 # | **Paper** | Section 3.2.1, Equation 1 |
-# | **Time** | two halves, *see* (to the end of Lesson 2.3) and *then prove* (from Lesson 2.4 on), of about 40 minutes each: estimated, never timed in a class |
-#
-# Run the cells from top to bottom. Wherever it says **Predict**, stop, choose an answer, and only then go on.
+# | **Time** | *see*, and from Lesson 2.4 on *then prove*: about 40 minutes each (estimated) |
 
 # %%
 import importlib.util
@@ -35,7 +33,7 @@ from aiayn_np.plotting.figures import COLORS, MARKERS, new_figure, plot_signed
 np.set_printoptions(precision=4, suppress=True)
 
 # %% [markdown]
-# A row of scores goes into a softmax, and a row of weights comes out. Here is one that should look at its second key. It is told so 200 times.
+# A row of scores goes into a softmax, and a row of weights comes out. This one should look at its second key, and is told so 200 times.
 #
 # <!-- slide: It has not moved: all wrong, told so 200 times, and still there
 # A row of scores goes into a softmax, and a row of weights comes out. Here is one that should look at its second key. It is told so 200 times.\
@@ -53,7 +51,8 @@ for _ in range(200):
 print("after ", softmax(row))
 
 # %% [markdown]
-# It has not moved: all wrong, told so 200 times, and still there. At the end of this lesson you know why, and you can send a gradient back through a softmax by hand. There is one inside every attention, and one at the end of the model. <!-- result -->
+# It has not moved: all wrong, told so 200 times, and still there. There is a softmax inside every attention, and one at the end of the
+# model. <!-- result -->
 #
 # <!-- slide:
 # ![] -->
@@ -64,14 +63,13 @@ figure_1("attention", "softmax")
 # %% [markdown]
 # ## 2.1 From scores to weights
 #
-# The scores of one query, here for the four keys `the`, `cat`, `sat` and `down`, are any real numbers. (Scores that go into a softmax are also called **logits**.) The weights
-# must be positive and add up to 1, and a higher score must get a higher weight. The obvious try is to divide by the
-# sum.
+# The scores of one query for the four keys `the`, `cat`, `sat` and `down` are any real numbers (**logits**). The weights must be positive and add up to
+# 1, and a higher score must get a higher weight. The obvious try is to divide by the sum.
 #
 # > **Predict.** Divide by their sum the scores, their squares, or their exponentials. Which of the three gives such weights for -1, 1, 0 and -2?
 # >
-# > - The scores as they are → Two of them are negative. What is the sum?
-# > - Their squares → None is negative. Does the higher score get the higher weight?
+# > - The scores as they are → Two of them are negative.
+# > - Their squares → Does the higher score get the higher weight?
 # > - Their exponentials <!-- true: over["exp(s)"].min() > 0 and (over["exp(s)"].argsort() == s.argsort()).all() and over["s"].min() < 0 and over["s²"].argmax() != s.argmax() --> → It is positive everywhere and always rises.
 # > - All three → Look at the score 0, and at -2.
 # >
@@ -95,8 +93,8 @@ for name, weights in over.items():
 # > **Predict.** 100 is added to every score. What happens to the weight of `cat`?
 # >
 # > - It does not change. <!-- true: np.abs(by_hand(s) - by_hand(s + 100)).max() < 1e-12 --> → Every exponential gets the same factor, and so does their sum.
-# > - It grows, since its score is the largest. → Its exponential grows. What happens to the sum?
-# > - It comes nearer to 1/4. → The scores are now alike to one part in a hundred. Does softmax look at ratios of scores?
+# > - It grows, since its score is the largest. → And the sum of the exponentials?
+# > - It comes nearer to 1/4. → Does softmax look at ratios of scores?
 # >
 # > <!-- given: The scores of `the`, `cat`, `sat`, `down` are {s}. Their weights are {by_hand(s)}. -->
 
@@ -112,8 +110,8 @@ print("s + 100 ", by_hand(s + 100))
 # [print]
 # Numerator and denominator share the factor in $e^{s_j + c} = e^c e^{s_j}$: softmax is **shift-invariant**. Only differences of scores count, and a difference means a ratio of weights: $w_j / w_k = e^{s_j - s_k}$. One point more is always a factor of $e$, wherever the two scores lie. -->
 #
-# Numerator and denominator share the factor in $e^{s_j + c} = e^c e^{s_j}$: softmax is **shift-invariant**. Only differences of scores count, and a difference means a
-# ratio of weights: $w_j / w_k = e^{s_j - s_k}$. One point more is always a factor of $e$, wherever the two scores lie. <!-- result -->
+# Numerator and denominator share the factor in $e^{s_j + c} = e^c e^{s_j}$: softmax is **shift-invariant**. Only differences of scores count:
+# $w_j / w_k = e^{s_j - s_k}$. One point more is always a factor of $e$. <!-- result -->
 #
 # ## 2.2 Large scores
 #
@@ -134,9 +132,8 @@ print("by hand", result)
 # [print]
 # A float64 ends just below $e^{710}$. A larger exponential is `inf`, and `inf / inf` is `nan`. But we may shift all scores, so we subtract the largest one. -->
 #
-# The two large scores get `nan`. A float64 ends just below $e^{710}$. A larger exponential is `inf`, and `inf / inf` is `nan`. But we
-# may shift all scores, so we subtract the largest one. Now the largest exponential is $e^0 = 1$, so nothing overflows.
-# The sum is at least 1, so nothing is divided by zero. A term that underflows to 0 is too small to matter in the sum. <!-- result -->
+# The two large scores get `nan`. A float64 ends just below $e^{710}$; a larger exponential is `inf`, and `inf / inf` is `nan`. But we may shift all
+# scores, so we subtract the largest one. Now the largest exponential is $e^0 = 1$, so nothing overflows, and the sum is at least 1. <!-- result -->
 #
 # <!-- slide:
 # Now the largest exponential is $e^0 = 1$, so nothing overflows. The sum is at least 1, so nothing is divided by zero. A term that underflows to 0 is too small to matter in the sum.\
@@ -159,9 +156,9 @@ print("the library's", softmax(large))
 #
 # > **Predict.** Which weight does `cat`, whose score is the highest, get for a very high $\tau$, and which for a very low one?
 # >
-# > - 1 for a high one, 1/4 for a low one → High scores make a row sure. What does a high temperature do to the scores?
+# > - 1 for a high one, 1/4 for a low one → What does a high temperature do to the scores?
 # > - 1/4 for a high one, 1 for a low one <!-- true: np.isclose(weights[-1, 1], 1 / 4, atol=0.01) and weights[0, 1] > 0.999 --> → Divided by a large number the scores are nearly equal, divided by a small one they are far apart.
-# > - The same for both → Temperature never changes the order of the weights. It changes how far they are apart.
+# > - The same for both → Temperature changes how far apart the weights are.
 # >
 # > <!-- given: The scores of `the`, `cat`, `sat`, `down` are {s}. They are divided by $\tau$ before softmax. -->
 
@@ -177,8 +174,8 @@ for tau in (100.0, 1.0, 0.1, 0.03):
 #
 # A high temperature shrinks all differences, a low one stretches them. <!-- result -->
 #
-# At the left end of the picture is the **argmax**, a one-hot row. At its right end is the plain mean. Temperature never changes the order: the lines come together, but they never cross.
-# (When a language model writes, its "temperature" is this $\tau$.)
+# At the left end is the **argmax**, a one-hot row, at the right end the plain mean. The lines never cross: temperature never changes the order. (A
+# language model's "temperature" is this $\tau$.)
 #
 # <!-- slide:
 # The picture shows all temperatures.\
@@ -208,8 +205,8 @@ fig
 # Both at once, with $\mathbb{1}[j = k]$ for "1 if equal, else 0":\
 # $$\frac{\partial w_j}{\partial s_k} = w_j \, (\mathbb{1}[j = k] - w_k)$$ -->
 #
-# Move one score $s_k$. How does each weight $w_j$ move? Write $Z = \sum_i e^{s_i}$, so $w_j = e^{s_j} / Z$ and
-# $\partial Z / \partial s_k = e^{s_k}$: only one term of the sum contains $s_k$. The quotient rule has two cases.
+# Move one score $s_k$: how does each weight $w_j$ move? Write $Z = \sum_i e^{s_i}$, so $w_j = e^{s_j} / Z$ and $\partial Z / \partial s_k = e^{s_k}$:
+# only one term of the sum contains $s_k$. The quotient rule has two cases.
 #
 # The score's own weight, $j = k$:
 # $$\frac{\partial w_k}{\partial s_k} = \frac{e^{s_k} Z - e^{s_k} e^{s_k}}{Z^2} = w_k - w_k^2 = w_k (1 - w_k)$$
@@ -234,8 +231,7 @@ print("w", w)
 print(J)
 
 # %% [markdown]
-# The picture shows $J$ with its signs: purple is positive, orange is negative. A column
-# says: "raise this key's score, and these weights go up and those go down".
+# Purple is positive, orange negative. A column says: "raise this key's score, and these weights go up and those go down".
 #
 # <!-- slide: If one score is raised, only its own weight gains, and all other weights lose
 # The picture shows $J$ with its signs: purple is positive, orange is negative. A column says: "raise this key's score, and these weights go up and those go down".\
@@ -251,9 +247,9 @@ plot_signed(J, tokens, tokens, value="change of weight per unit of score",
 #
 # > **Predict.** What are the sums of the columns of $J$, and of its rows?
 # >
-# > - 1 and 1 → The weights of a row add up to 1. What does that say of their *changes*?
-# > - 0 and 1 → Look at the first column: is its sum 0, and that of the first row 1?
-# > - Different for each key → Every number depends on the weights. The sums do not.
+# > - 1 and 1 → The weights of a row add up to 1. Their *changes*?
+# > - 0 and 1 → Look at the first column and the first row.
+# > - Different for each key → Every number depends on the weights, the sums do not.
 # > - 0 and 0 <!-- true: max(np.abs(J.sum(axis=0)).max(), np.abs(J.sum(axis=1)).max()) < 1e-12 --> → The changes of weights that add up to 1 add up to 0. And a common shift of all scores changes nothing.
 # >
 # > <!-- given: The weights are $w$ = {w}, and $J$ = {J}. -->
@@ -278,15 +274,15 @@ print("rows   ", J.sum(axis=1).round(12) + 0.0)
 # The chain rule sums over all the ways from $s_k$ to $L$:\
 # $$\mathrm{grad\_s}_k = \sum_j \mathrm{grad\_w}_j \frac{\partial w_j}{\partial s_k}$$ $$= \sum_j \mathrm{grad\_w}_j \, w_j \, \mathbb{1}[j = k] \;-\; \sum_j \mathrm{grad\_w}_j \, w_j \, w_k$$ $$= w_k \Big( \mathrm{grad\_w}_k - \sum_j \mathrm{grad\_w}_j \, w_j \Big)$$ -->
 #
-# Let $L$ be the loss. The layer above hands down $\mathrm{grad\_w}_j = \partial L / \partial w_j$. We want
-# $\mathrm{grad\_s}_k = \partial L / \partial s_k$. The chain rule sums over all the ways from $s_k$ to $L$:
+# Let $L$ be the loss. Given is $\mathrm{grad\_w}_j = \partial L / \partial w_j$, wanted $\mathrm{grad\_s}_k = \partial L / \partial s_k$. The chain
+# rule sums over all the ways from $s_k$ to $L$:
 #
 # $$\mathrm{grad\_s}_k = \sum_j \mathrm{grad\_w}_j \frac{\partial w_j}{\partial s_k}$$
 # $$= \sum_j \mathrm{grad\_w}_j \, w_j \, \mathbb{1}[j = k] \;-\; \sum_j \mathrm{grad\_w}_j \, w_j \, w_k$$
 # $$= w_k \Big( \mathrm{grad\_w}_k - \sum_j \mathrm{grad\_w}_j \, w_j \Big)$$
 #
-# The indicator leaves one term of the first sum, and $w_k$ is a common factor of the second. No matrix is left. (The
-# first line is $J^\top \mathrm{grad\_w}$. This $J$ happens to be symmetric. In general the transpose matters.)
+# The indicator leaves one term of the first sum, and $w_k$ is a common factor of the second. No matrix is left. (The first line is
+# $J^\top \mathrm{grad\_w}$; this $J$ happens to be symmetric.)
 #
 # <!-- slide:
 # The indicator leaves one term of the first sum, and $w_k$ is a common factor of the second. No matrix is left. (The first line is $J^\top \mathrm{grad\_w}$. This $J$ happens to be symmetric. In general the transpose matters.)\
@@ -306,11 +302,13 @@ print(with_matrix, without, from_class, sep="\n")
 # [print]
 # `mean_grad` is the mean of the gradients, with the weights $w$. The gradient of a score is the difference between its own gradient and this mean, times its weight. Say it is positive. -->
 #
-# Read the formula. `mean_grad` is the mean of the gradients, with the weights $w$. The gradient of a score is the
-# difference between its own gradient and this mean, times its weight. Say it is positive. Then more weight on this key raises the loss more than on an average key. So descent lowers its score. <!-- result -->
+# Read the formula. `mean_grad` is the mean of the gradients, with the weights $w$. The gradient of a score is the difference between its own gradient
+# and this mean, times its weight. If it is positive, more weight on this key raises the loss more than on an average key, so descent lowers its
+# score. <!-- result -->
 #
-# No backward builds a Jacobian: for a map of 1000 queries and 1000 keys, those of all rows would take a thousand times the memory of the map. It needs only the *product* of $J^\top$ with
-# one vector, and this product costs as little as the forward. `Softmax.backward` is this formula over the last axis; its cache holds one array, the weights, as `y`.
+# No backward builds a Jacobian: for a map of 1000 queries and 1000 keys, those of all rows would take a thousand times the memory of the map. It needs
+# only the *product* of $J^\top$ with one vector, as cheap as the forward. `Softmax.backward` is this formula over the last axis; its cache holds one
+# array, the weights, as `y`.
 #
 # ## 2.6 Saturation: where the gradient dies
 #
@@ -339,7 +337,8 @@ fig
 # %% [markdown]
 # Towards low temperatures, where the row is sure, the norm falls by many powers of ten. The step from $s$ to $s / \tau$ adds a factor $1/\tau$, the dashed line: a very hot row passes little, too. <!-- result -->
 #
-# What does that do to learning? The row below looks at the wrong key, and the loss $L = -w_2$ asks for the second one. Start with a lead of 2 or of 10 points, and take 200 steps of plain gradient descent on the scores.
+# What does that do to learning? The row below should look at the second key: its loss is $L = -w_2$. Start with a lead of 2 or of 10 points, and take
+# 200 steps of plain gradient descent on the scores.
 #
 # <!-- slide: The row with the lead of 2 has learned
 # What does that do to learning? The row below looks at the wrong key, and the loss $L = -w_2$ asks for the second one. Start with a lead of 2 or of 10 points, and take 200 steps of plain gradient descent on the scores.
@@ -365,7 +364,7 @@ for lead in (2.0, 10.0):
 # %% [markdown]
 # The row with the lead of 2 has learned. The row with the lead of 10 is that of the beginning: almost nothing of the gradient arrives. <!-- result -->
 #
-# Does so small a gradient stop *all* learning? Change one cause: let Adam take the steps, the optimizer of the paper (Lesson 10). It divides a gradient by its usual size.
+# Does so small a gradient stop *all* learning? Change one cause: let Adam take the steps, which divides a gradient by its usual size (Lesson 10).
 #
 # <!-- slide: Adam learns from the same small gradient
 # Change one cause: let Adam take the steps, the optimizer of the paper (Lesson 10). It divides a gradient by its usual size.\
@@ -388,13 +387,14 @@ for lead in (10.0, 20.0):
     print(f"lead {lead:4}   weight of the wanted key: {wanted[0]:.6f} before, {wanted[100]:.6f} after 100 steps of Adam")
 
 # %% [markdown]
-# Adam learns from the same small gradient, even with a lead of 20. So here saturation stops plain descent, and not Adam (a smaller one would). <!-- result -->
+# Adam learns from the same small gradient, even with a lead of 20. So saturation stops plain descent, and not Adam (a smaller gradient
+# would). <!-- result -->
 #
 # At the *end* of a model the loss is another: the **log-loss** $L = -\ln w_2$, also called cross-entropy (Lesson 10).
 #
 # > **Predict.** With the log-loss, what is the weight of the wanted key after 200 steps? (The lead is 10.)
 # >
-# > - Below 0.01, as before → The row is as sure as before. But what comes from above is not as before.
+# > - Below 0.01, as before → The row is as sure as before. But what comes from above?
 # > - About 0.5 → It would stop there if the gradient vanished at one half.
 # > - Above 0.9 <!-- true: learn(10.0, by_log)[-1] > 0.9 --> → The gradient of the log-loss is as large as the weight is small.
 # >
@@ -420,9 +420,10 @@ ax.figure
 # ![]
 # The gradient $-1/w_2$ is huge where $w_2$ is tiny, and the product with $J$ is simply $w - t$, where $t$ is the wanted one-hot row. -->
 #
-# It learns by plain descent, and the row with the other loss stays on the ground. The gradient $-1/w_2$ is huge where $w_2$ is tiny, and the product with $J$ is simply $w - t$, where $t$ is the wanted one-hot row. So the output softmax of a model needs no Adam for that. A softmax *inside* the model gets no such help: there, nothing makes the gradient from above grow as $1/w$. Attention is such a softmax, and dot
-# products of wide vectors give large scores. The paper suspects this as the reason for $1/\sqrt{d_k}$ (its Section
-# 3.2.1). Lesson 3 measures how far it goes. <!-- result -->
+# It learns by plain descent, and the row with the other loss stays on the ground. The gradient $-1/w_2$ is huge where $w_2$ is tiny, and the product
+# with $J$ is simply $w - t$, where $t$ is the wanted one-hot row. A softmax *inside* the model gets no such help: there, nothing makes the gradient
+# from above grow as $1/w$. Attention is such a softmax, and dot products of wide vectors give large scores: the paper suspects this as the reason for
+# $1/\sqrt{d_k}$ (Lesson 3). <!-- result -->
 
 # %% [markdown]
 # ## 2.7 Is it right?
@@ -439,7 +440,9 @@ print("the gradients agree:", bool(check_gradients(softmax, scores)))
 # <!-- slide: Write your number down, then measure
 # With a lead of 25 Adam fails as well: after 100 steps the weight of the wanted key is below one in a billion. Adam divides a gradient by its usual size plus $\varepsilon = 10^{-9}$. Change this one number to $10^{-16}$, `Adam([s], eps=1e-16)`, and take 200 steps of rate 0.1 from a lead of 25. What is the weight of the wanted key then, from 0 to 1? -->
 #
-# With a lead of 25 Adam fails as well: after 100 steps the weight of the wanted key is below one in a billion. Adam divides a gradient by its usual size plus $\varepsilon = 10^{-9}$. Change this one number to $10^{-16}$, `Adam([s], eps=1e-16)`, and take 200 steps of rate 0.1 from a lead of 25. What is the weight of the wanted key then, from 0 to 1? First type the number that you predict. Then write the lines that measure it.
+# With a lead of 25 Adam fails as well: after 100 steps the weight of the wanted key is below one in a billion. Adam divides by a gradient's usual size
+# plus $\varepsilon = 10^{-9}$. Change this one number to $10^{-16}$, `Adam([s], eps=1e-16)`, and take 200 steps of rate 0.1 from a lead of 25. What is
+# the weight of the wanted key then, from 0 to 1?
 
 # %% show=false
 from aiayn_course.exercises import judge
@@ -456,7 +459,7 @@ measured = softmax(row.value)[1]
 judge(2, predicted, measured)
 
 # %% [markdown]
-# It has learned. So it was not the small gradient by itself that stopped Adam, but that it had become smaller than $\varepsilon$. <!-- result -->
+# It has learned. So Adam was stopped not by the small gradient itself, but as it was smaller than $\varepsilon$. <!-- result -->
 #
 # ## 2.9 Check what this lesson claimed
 #
@@ -477,15 +480,13 @@ print("all true")
 # %% [markdown]
 # ## Summary
 #
-# - Softmax is the exponential over its sum. It is positive, keeps the order of the scores, and does not see a common
-#   shift. So the maximum may be subtracted, and no score is too large.
+# - Softmax is the exponential over its sum. It keeps the order of the scores and does not see a common shift, so the maximum may be subtracted.
 # - $\partial w_j / \partial s_k = w_j (\mathbb{1}[j = k] - w_k)$. Columns sum to zero since weights add up to 1, rows
 #   since a shift changes nothing.
-# - Backward needs one weighted mean: `grad_s = w * (grad_w - mean_grad)`. The matrix is never built.
-# - A nearly one-hot row passes almost no gradient, and plain descent hardly moves it. The log-loss at the end of a model makes up for it, and so does Adam for this row. Inside the model
-#   the scale is meant to prevent it (Lesson 3).
+# - Backward needs one weighted mean and no matrix: `grad_s = w * (grad_w - mean_grad)`.
+# - A nearly one-hot row passes almost no gradient, and plain descent hardly moves it. The log-loss at the end of a model makes up for it, and so does Adam for this row.
 #
-# **What you can do now:** take the derivative of any row of weights, write its backward in two lines, and tell when a softmax passes no gradient. Exercise 1 asks for it.
+# **What you can do now:** write the backward of any row of weights in two lines, and tell when a softmax passes no gradient (Exercise 1).
 #
 # ## Questions
 #
@@ -493,8 +494,7 @@ print("all true")
 #
 # <details><summary>Answer</summary>
 #
-# Zero. The mean of equal numbers is that number, so each difference is 0. In words: if every weight is asked to
-# rise by the same, and they must add up to 1, nothing can be done.
+# Zero: the mean of equal numbers is that number, so each difference is 0. Weights that must add up to 1 cannot all rise.
 #
 # </details>
 #
@@ -510,7 +510,7 @@ print("all true")
 #
 # <details><summary>Answer</summary>
 #
-# $w_1 = 1 / (1 + e^{-(s_1 - s_2)})$, the logistic sigmoid. Its derivative is $w_1 (1 - w_1)$, the diagonal of $J$, and
-# at most a quarter. Softmax is the sigmoid for more than two.
+# $w_1 = 1 / (1 + e^{-(s_1 - s_2)})$, the logistic sigmoid. Its derivative is $w_1 (1 - w_1)$, the diagonal of $J$. Softmax is the sigmoid for more than
+# two.
 #
 # </details>

@@ -3,13 +3,11 @@
 #
 # | | |
 # |---|---|
-# | **You will do** | compute attention by hand with and without the scale, derive the variance of a dot product line by line, and measure what it does to the softmax and to the gradient |
-# | **You will learn** | why dot products get large; what $\sqrt{d_k}$ is for, and why it is the root; why additive attention does without it; what the paper's reason does *not* explain |
+# | **You will do** | compute attention by hand with and without the scale; derive the variance of a dot product line by line; measure what it does to the softmax and to the gradient |
+# | **You will learn** | why dot products get large; what $\sqrt{d_k}$ is for, and why the root; what the paper's reason does *not* explain |
 # | **You need** | Lessons 1 and 2; mean, variance and independence of random numbers |
 # | **Paper** | Section 3.2.1 and its footnote 4 |
-# | **Time** | two halves, *see* (to the end of Lesson 3.3) and *then prove* (from Lesson 3.4 on), of about 40 minutes each: estimated, never timed in a class; without Lesson 3.6, which is *for the keen*: run its cell, skip its text |
-#
-# Run the cells from top to bottom. Wherever it says **Predict**, stop, choose an answer, and only then go on.
+# | **Time** | *see*, and from Lesson 3.4 on *then prove*: about 40 minutes each (estimated); of the parts *for the keen* run the cells, skip the text |
 
 # %%
 import importlib.util
@@ -42,7 +40,7 @@ from aiayn_np.variants.scoring import DotScore, ScoredAttention
 np.set_printoptions(precision=4, suppress=True)
 
 # %% [markdown]
-# Our sentence, with random queries and keys. Left: the scores are $q \cdot k$. Right: divided by $\sqrt{d_k}$, as in Equation 1.
+# Our sentence, with random queries and keys: left, the scores are $q \cdot k$; right, divided by $\sqrt{d_k}$, as in Equation 1.
 #
 # <!-- slide: Wide vectors look at one key alone, and nothing has been learned
 # Our sentence, with random queries and keys. Left: the scores are $q \cdot k$. Right: divided by $\sqrt{d_k}$, as in Equation 1.\
@@ -73,9 +71,9 @@ plot_attention(np.stack(list(maps.values())), tokens, tokens, titles=list(maps))
 #
 # > **Predict.** Softmax takes these scores as they are. About how many times the weight of the second key does the first one get?
 # >
-# > - 5/4 times → This is 10 places over 8. Softmax does not compare places, it takes the exponential of scores.
+# > - 5/4 times → Softmax does not compare places, it takes the exponential of scores.
 # > - 3 times → This is near $e$, the ratio for a difference of 1.
-# > - 7 times → This is near $e^2$, for the lead of two places. By how many points does the score lead?
+# > - 7 times → This is near $e^2$. By how many points does the score lead?
 # > - 55 times <!-- true: 50 < unscaled_cache.weights[0, 0] / unscaled_cache.weights[0, 1] < 60 --> → The first score leads by 4, and $e^4$ is about 55.
 # >
 # > <!-- given: $d_k = 16$, all entries are $+1$ or $-1$. A score is the number of places that agree, minus the number of those that do not. Three keys agree with the query in 10, 8 and 6 places: $10 - 6 = 4$, $8 - 8 = 0$, $6 - 10 = -4$. -->
@@ -105,9 +103,9 @@ for name, x in {"score": scores, "weight": unscaled_cache.weights, "score / 4": 
 #
 # > **Predict.** Now $d_k = 1024$, and the keys agree in 528, 512 and 496 places. *With* the scale, what weight does the first key get?
 # >
-# > - Hardly more than a third → It agrees in only 52 % of the places. But there are many places, and a score counts all of them.
+# > - Hardly more than a third → It agrees in only 52 % of the places, but a score counts all of them.
 # > - About two thirds, as for 16 places <!-- true: np.allclose(wide["with"], cache.weights[0]) and 0.66 < wide["with"][0] < 0.67 --> → It leads by 32 points, and $\sqrt{d_k}$ is 32: again one point of difference.
-# > - Practically 1 → It leads by 32 points now. The divisor has grown as well.
+# > - Practically 1 → It leads by 32 points, but the divisor has grown.
 # >
 # > <!-- given: All entries are $+1$ or $-1$. For $d_k = 16$ the keys agreed in 10, 8 and 6 places, and with the scale their weights were {cache.weights[0]}. -->
 
@@ -150,13 +148,12 @@ for name, weights in wide.items():
 # **Its variance.** The mean is 0, so the variance is the mean of the square. And $\mathbb{E}[q_i^2]$ is the variance of $q_i$.
 # $$\mathrm{Var}(q_i k_i) = \mathbb{E}[q_i^2 k_i^2] - 0^2 = \mathbb{E}[q_i^2]\, \mathbb{E}[k_i^2] = 1 \cdot 1 = 1$$ -->
 #
-# The paper's footnote 4 assumes that the entries of $q$ and $k$ are independent random numbers with mean 0 and
-# variance 1. $\mathbb{E}$ is the mean.
+# The paper's footnote 4 assumes that the entries of $q$ and $k$ are independent, with mean 0 and variance 1. ($\mathbb{E}$ is the mean.)
 #
 # **One product.** For independent numbers the mean of a product is the product of the means.
 # $$\mathbb{E}[q_i k_i] = \mathbb{E}[q_i]\, \mathbb{E}[k_i] = 0 \cdot 0 = 0$$
 #
-# **Its variance.** The mean is 0, so the variance is the mean of the square. And $\mathbb{E}[q_i^2]$ is the variance of $q_i$.
+# **Its variance.** The mean is 0, so the variance is the mean of the square, and $\mathbb{E}[q_i^2]$ is the variance of $q_i$.
 # $$\mathrm{Var}(q_i k_i) = \mathbb{E}[q_i^2 k_i^2] - 0^2 = \mathbb{E}[q_i^2]\, \mathbb{E}[k_i^2] = 1 \cdot 1 = 1$$
 #
 # <!-- say: Ask at each line which assumption it uses: independence for the first, mean 0 and variance 1 for the second. Often said and wrong: the variance of a product is the product of the variances. That holds for mean 0 only. -->
@@ -169,8 +166,7 @@ for name, weights in wide.items():
 # Variances add up because there is no covariance.
 # $$\mathbb{E}[q \cdot k] = \sum_i \mathbb{E}[q_i k_i] = 0$$ $$\mathrm{Var}(q \cdot k) = \sum_{i=1}^{d_k} \mathrm{Var}(q_i k_i) + \sum_{i \ne j} \mathrm{Cov}(q_i k_i,\, q_j k_j) = d_k$$ -->
 #
-# **Two products** at places $i \ne j$ have no covariance. The covariance is the mean of the product minus the product of
-# the means:
+# **Two products** at places $i \ne j$ have no covariance, which is the mean of the product minus the product of the means:
 # $$\mathrm{Cov}(q_i k_i,\, q_j k_j) = \mathbb{E}[q_i]\, \mathbb{E}[k_i]\, \mathbb{E}[q_j]\, \mathbb{E}[k_j] - 0 \cdot 0 = 0$$
 #
 # **The sum.** Means always add up. Variances add up because there is no covariance.
@@ -200,11 +196,11 @@ for name, x in {"q_i k_i": products, "q · k": dot}.items():
 #
 # <!-- say: Point at 1 and 64 in the column of variances, then at 8. Say: 64 steps of size 1 in random directions lead about 8 away. Often said and wrong: 64 terms make a size of 64. -->
 #
-# These are pairs: no query met two keys. But a softmax compares the keys of *one* query, a row. The **law of total variance** splits the variance of all scores:
+# These are pairs. But a softmax compares the keys of *one* query, a row. The **law of total variance** splits the variance of all scores:
 #
 # $$\mathrm{Var}(q \cdot k) = \mathbb{E}_q\big[\mathrm{Var}_k(q \cdot k)\big] + \mathrm{Var}_q\big(\mathbb{E}_k[q \cdot k]\big)$$
 #
-# First comes the variance within a row, then that of the rows' means. A row's mean is a shift of the row, and no softmax sees it (Lesson 2.1).
+# First comes the variance within a row, then that of the rows' means. A row's mean is a shift, and no softmax sees it (Lesson 2.1).
 #
 # <!-- slide: Softmax sees the variance within a row
 # $$\mathrm{Var}(q \cdot k) = \underbrace{\mathbb{E}_q\big[\mathrm{Var}_k(q \cdot k)\big]}_{\text{within a row}} + \underbrace{\mathrm{Var}_q\big(\mathbb{E}_k[q \cdot k]\big)}_{\text{of the rows' means}}$$
@@ -214,7 +210,7 @@ for name, x in {"q_i k_i": products, "q · k": dot}.items():
 # >
 # > - It stays at 64 <!-- true: abs(within["k"] / within["none"] - 1) < 0.1 and within["q"] > 1.8 * within["none"] --> → The keys of a query all gain the same number, the sum of its entries.
 # > - It doubles → Which number does a query add to the score of each of its keys?
-# > - It triples → This is what the variance over pairs does if queries have the mean 1, too.
+# > - It triples → So does the variance over pairs, if queries have the mean 1, too.
 # >
 # > <!-- given: $d_k = 64$. All entries of queries and keys are independent, with the variance 1 and the mean 0. The variance of a score is 64, over all pairs and within a row, the keys of one query. -->
 
@@ -279,7 +275,7 @@ variance.figure()
 #
 # ## 3.3 What a standard deviation of √d_k does to softmax
 #
-# Here no score is divided. Above, the scores spread when $d_k$ grows. Below is the mean softmax of eight scores.
+# Undivided scores: above, they spread when $d_k$ grows; below, the mean softmax of eight.
 #
 # <!-- slide: The wider the vectors, the more the heaviest key takes
 # ![]
@@ -299,7 +295,7 @@ dot_products()
 # >
 # > - In none → So large a weight needs no training: chance is enough.
 # > - In about a fifth <!-- true: 0.2 < saturation.one_hot[1, list(saturation.d_k).index(64)] < 0.25 --> → The scores have a standard deviation of 8, so by chance the best of 32 can lead by 5 points.
-# > - In about a half → This needs still wider vectors.
+# > - About a half → This needs wider vectors.
 # > - In nearly all → The best two of 32 keys are sometimes close to each other.
 # >
 # > <!-- given: There are 2048 queries with 32 keys each, all random: independent entries of mean 0 and variance 1. -->
@@ -327,7 +323,9 @@ for d_k, share_with, share_without in list(zip(saturation.d_k, *saturation.one_h
 # $$\mathrm{grad\_q} = \frac{1}{\sqrt{d_k}} \sum_j \mathrm{grad\_s}_j\, k_j$$
 # Without the scale $1/\sqrt{d_k}$ is missing, and the keys are long: about 23 for width 512. -->
 #
-# Lesson 2 found the Jacobian of softmax, $J_{jk} = w_j (\mathbb{1}[j = k] - w_k)$. It is almost zero where one weight is almost 1. The paper suspects that large scores push the softmax to where its gradients are extremely small. A query stands in every score. In $s_j = q \cdot k_j / \sqrt{d_k}$ its factor is $k_j / \sqrt{d_k}$. So its gradient is
+# Lesson 2's Jacobian of softmax, $J_{jk} = w_j (\mathbb{1}[j = k] - w_k)$, is almost zero where one weight is almost 1. The paper suspects that large
+# scores push the softmax to where its gradients are extremely small. A query stands in every score: in $s_j = q \cdot k_j / \sqrt{d_k}$ its factor is
+# $k_j / \sqrt{d_k}$. So its gradient is
 #
 # $$\mathrm{grad\_q} = \frac{1}{\sqrt{d_k}} \sum_j \mathrm{grad\_s}_j\, k_j$$
 #
@@ -337,8 +335,8 @@ for d_k, share_with, share_without in list(zip(saturation.d_k, *saturation.one_h
 #
 # > **Predict.** Add up the lengths of the gradients of 2048 random queries. With the scale, the quarter with the longest has about a third of the sum. And without it?
 # >
-# > - Less than a third → The softmax is sure for most of them. And for the others? Nothing shortens their keys.
-# > - About a third → Two thirds of the queries are sure, one third is not. Do both get the same?
+# > - Less than a third → The softmax is sure for most. And for the others?
+# > - About a third → A third of the queries is not sure. Does it get no more?
 # > - More than a third <!-- true: quarter["without"] > 0.9 and 0.3 < quarter["with"] < 0.4 --> → One query in three is undecided, and its long keys are not divided by anything.
 # >
 # > <!-- given: $d_k = 512$, each query has 32 random keys, and a random gradient arrives. Without the scale one key gets more than 0.99 of the weight in {saturation.one_hot[1, 9]} of the queries, with the scale in none. -->
@@ -400,7 +398,7 @@ for name, low, high in zip(("Jacobian", "gradient of q"), ratios.min(axis=0), ra
 # >
 # > - About 0.03, an equal share <!-- true: 1 / 32 < table[1, 1024][1] < 1.2 / 32 --> → The scores have the variance 1/d_k, so they are nearly equal.
 # > - About 0.15, as with the root → The variance of the scores is not 1 any more.
-# > - About 0.5 → Scores that are divided by more lie closer together.
+# > - About 0.5 → Divided by more, scores lie closer together.
 # > - Practically 1 → This is the case without a scale.
 # >
 # > <!-- given: Queries and keys are random, with independent entries of mean 0 and variance 1. With the divisor $\sqrt{d_k}$ the largest of 32 weights is {table[0.5, 1024][1]} in the median. -->
@@ -456,7 +454,7 @@ training.figure()
 #
 # $$\mathrm{score}(q, k) = v^\top \tanh(W^\top q + U^\top k)$$
 #
-# It is a sum over its hidden entries, each of them between -1 and 1. So how $v$ starts decides its size. Lesson 12.4 derives and measures it.
+# It is a sum over hidden entries, each between -1 and 1. So how $v$ starts decides its size (Lesson 12.4).
 #
 # <!-- say: Ask what takes the place of $d_k$ here: the number of hidden entries. Often said and wrong: tanh alone does it. A sum of many bounded entries is large, if $v$ is. -->
 
@@ -466,7 +464,9 @@ training.figure()
 # <!-- slide: Write your number down, then measure
 # Lesson 3.2 says that the keys of a sequence share a part, and that a row does not see it. Change one cause: let all 32 tokens of the sequence be the same token, in the first of the three models (seed 0). Only the positions still differ. What is the variance within a row in layer 1, after the scale? (Lesson 3.2 prints it for different tokens.) -->
 #
-# Lesson 3.2 says that the keys of a sequence share a part, and that a row does not see it. Change one cause: let all 32 tokens of the sequence be the same token, in the first of the three models (seed 0). Only the positions still differ. What is the variance within a row in layer 1, after the scale? (Lesson 3.2 prints it for different tokens.) First type the number that you predict. Then write the lines that measure it.
+# The keys of a sequence share a part, and a row does not see it (Lesson 3.2). Change one cause: let all 32 tokens of the sequence be the same token, in
+# the first of the three models (seed 0). Only the positions still differ. What is the variance within a row in layer 1, after the scale? (Lesson 3.2
+# prints it for different tokens.)
 
 # %% show=false
 from aiayn_course.exercises import judge
@@ -500,12 +500,10 @@ print("all true")
 # %% [markdown]
 # ## Summary
 #
-# - For independent entries $q \cdot k$ is a sum of $d_k$ products of variance 1. So its variance is $d_k$ and its typical size
-#   $\sqrt{d_k}$. Divided by $\sqrt{d_k}$ its variance is 1 at every width. Softmax sees the part within a row only.
+# - For independent entries $q \cdot k$ is a sum of $d_k$ products of variance 1. So its variance is $d_k$, its typical size $\sqrt{d_k}$; divided by $\sqrt{d_k}$ its variance is 1 at every width. Softmax sees the part within a row only.
 # - Without the scale, the softmax over scores of wide vectors is nearly one-hot by chance. Most queries then get almost no gradient, and a quarter far too much. At $d_k = 64$ a fifth of the queries is one-hot and the Jacobian is smaller; the gradient of $q$ is larger, as no factor divides it.
-# - In the backward pass the scale cancels the length of the keys.
 #
-# **What you can do now:** say from the width how large a score is by chance, and what softmax makes of it. Lesson 4 sends a gradient back.
+# **What you can do now:** say from the width how large a score is by chance, and what softmax makes of it.
 #
 # Try it: [the reversing model without its scale](../docs/live/reverse.html#src=3+1+4&kind=cross&layer=1&head=0&what-if=scale)<!-- else: (README.md says how to get this page) -->.<!-- repository only --> `python docs/make_live_pages.py` makes the page.<!-- end -->
 #
@@ -516,8 +514,7 @@ print("all true")
 #
 # <details><summary>Answer</summary>
 #
-# They are divided by $\sqrt{64} = 8$. A score of one head is a sum of $d_k = 512 / 8 = 64$ products, and no score sums over
-# the heads. What counts is the number of terms in the sum.
+# They are divided by $\sqrt{64} = 8$. A score of one head is a sum of $d_k = 512 / 8 = 64$ products, and no score sums over the heads.
 #
 # </details>
 #
@@ -536,9 +533,8 @@ print("all true")
 #
 # <details><summary>Answer</summary>
 #
-# $q \cdot q = \sum_i q_i^2$ has mean $d_k = 64$; after the scale 8, while the scores with other tokens are about $\pm 1$. So
-# each token looks at itself. The first line fails: $q_i$ and $k_i$ are not independent, and $\mathbb{E}[q_i q_i] = 1$, not 0. Where
-# $q$ and $k$ agree on purpose, as training may make them, dot products grow as $d_k$, not as its root. The scale is right for
-# chance, which is where training starts.
+# $q \cdot q = \sum_i q_i^2$ has mean $d_k = 64$; after the scale 8, while the scores with other tokens are about $\pm 1$. So each token looks at
+# itself. The first line fails: $q_i$ and $k_i$ are not independent, and $\mathbb{E}[q_i q_i] = 1$, not 0. Where training makes $q$ and $k$ agree, dot
+# products grow as $d_k$, not as its root.
 #
 # </details>

@@ -3,13 +3,11 @@
 #
 # | | |
 # |---|---|
-# | **You will do** | differentiate Equation 1 by hand, one line backwards for each line forwards, and look at what the gradient wants. Then you check it, and catch three wrong backwards |
-# | **You will learn** | the rules of the backward pass of attention; what `grad_scores` says; what a falling loss, a complex step and a comparison of outputs each can show |
+# | **You will do** | differentiate Equation 1 by hand, one line backwards for each line forwards; see what the gradient wants; check it, and catch three wrong backwards |
+# | **You will learn** | the rules of the backward pass; what `grad_scores` says; what a falling loss, a complex step and a comparison of outputs each can show |
 # | **You need** | Lessons 1 and 2, the chain rule |
 # | **Paper** | Section 3.2.1, Equation 1, Figure 2 (left) |
-# | **Time** | two halves, *see* (to the end of Lesson 4.4) and *then prove* (from Lesson 4.5 on), of about 40 minutes each: estimated, never timed in a class; without Lesson 4.6, which is *for the keen*: run its cells, skip its text, since no later part needs it |
-#
-# Run the cells from top to bottom. Wherever it says **Predict**, stop, choose an answer, and only then go on.
+# | **Time** | *see*, and from Lesson 4.5 on *then prove*: about 40 minutes each (estimated); of the parts *for the keen* run the cells, skip the text |
 
 # %%
 import importlib.util
@@ -48,7 +46,8 @@ np.set_printoptions(precision=4, suppress=True)
 # | `grad_Q = grad_scores @ K / sqrt(d_k)` | (4, 4) (4, 5) → (4, 5) |
 # | `grad_K = grad_scores.mT @ Q / sqrt(d_k)` | (4, 4) (4, 5) → (4, 5) | -->
 #
-# A model learns because a gradient comes back through every box. Here is attention with a backward that forgets one transpose. All shapes fit, and no line fails. Move $V$ a little: how fast does the loss change?
+# A model learns because a gradient comes back through every box. This backward of attention forgets one transpose; all shapes fit, and no line fails.
+# Move $V$ a little: how fast does the loss change?
 #
 # <!-- say: Ask the class to find the mistake before you run it. Often said and wrong: NumPy would complain. With as many queries as keys all shapes fit. -->
 #
@@ -75,8 +74,6 @@ print(f"by backward  slope of the loss along V: {report.rows[2].analytic:.2f}\nb
 # These are the boxes to go back through (Figure 2, left).\
 # ![] -->
 #
-# These are the boxes to go back through (Figure 2, left).
-#
 # <!-- say: Go down the boxes with the finger, from the output to Q, K and V. Say: each box has one rule, and there are only three kinds. Often said and wrong: backward starts at the queries. -->
 
 # %%
@@ -91,9 +88,9 @@ figure_2("left")
 # $$A = \begin{pmatrix} 1 & 2 & 0 \\ 0 & 1 & 3 \end{pmatrix} \qquad \mathrm{grad\_A} = \begin{pmatrix} 1 & 12 & 40 \\ 0 & -1 & -4 \end{pmatrix}$$
 # Attention needs three rules: for a product, for a factor, and for softmax (Lesson 2). -->
 #
-# A backward pass asks one question of every array: *if this entry rises a little, how much does the loss $L$ rise?* The
-# answers for an array $A$ form an array of the same shape, $\mathrm{grad\_A} = \partial L / \partial A$. Attention needs
-# three rules. You know the third, softmax, from Lesson 2. The first is the matrix product:
+# A backward pass asks one question of every array: *if this entry rises a little, how much does the loss $L$ rise?* The answers for an array $A$ form
+# an array of the same shape, $\mathrm{grad\_A} = \partial L / \partial A$. Attention needs three rules. The third, softmax, is Lesson 2's. The first is
+# the matrix product:
 #
 # $$y = AB \quad\text{means}\quad y_{ij} = \sum_k A_{ik} B_{kj}$$
 #
@@ -104,8 +101,8 @@ figure_2("left")
 # $$\mathrm{grad\_A}_{ik} = \sum_j \mathrm{grad\_y}_{ij} B_{kj} \quad\text{so}\quad \mathrm{grad\_A} = \mathrm{grad\_y}\, B^\top$$
 # $$\mathrm{grad\_B}_{kj} = \sum_i A_{ik}\, \mathrm{grad\_y}_{ij} \quad\text{so}\quad \mathrm{grad\_B} = A^\top \mathrm{grad\_y}$$ -->
 #
-# **The gradient of a product.** The entry $A_{ik}$ stands in every entry of row $i$ of $y$, each time with the factor $B_{kj}$. Add up all its ways to
-# the loss. The same holds for $B_{kj}$ and column $j$:
+# **The gradient of a product.** The entry $A_{ik}$ stands in every entry of row $i$ of $y$, each time with the factor $B_{kj}$: add up all its ways to
+# the loss. So also $B_{kj}$, with column $j$:
 #
 # $$\mathrm{grad\_A}_{ik} = \sum_j \mathrm{grad\_y}_{ij} B_{kj} \quad\text{so}\quad \mathrm{grad\_A} = \mathrm{grad\_y}\, B^\top$$
 # $$\mathrm{grad\_B}_{kj} = \sum_i A_{ik}\, \mathrm{grad\_y}_{ij} \quad\text{so}\quad \mathrm{grad\_B} = A^\top \mathrm{grad\_y}$$
@@ -152,8 +149,7 @@ for rows in zip(grad_y, B.T, grad_A):
 # So a wrong width shows. A map that is not transposed has the same shape, and still hides.
 # [code] -->
 #
-# All four tokens ask. This time $d_k = 3$ and $d_v = 2$. With $T = 4$ these are three different sizes, so most wrong
-# shapes show. A map that is not transposed has the same shape, and still hides.
+# All four tokens ask. With $d_k = 3$, $d_v = 2$ and $T = 4$ most wrong shapes show. A map that is not transposed still hides.
 #
 # <!-- say: Read the three lines as the boxes of the figure: MatMul and Scale, softmax, MatMul. Often said and wrong: square matrices are simpler to begin with. With them a wrong transpose fits. -->
 
@@ -183,7 +179,8 @@ print(cache)
 # | $\mathrm{out} = \mathrm{kept}\, V$, after dropout | both factors, `kept` and `V` |
 # Nobody needs the scores. -->
 #
-# Backward does not need the scores. The backward of a product needs its two *factors*, and that of softmax only its own result: $w_k (\mathrm{grad\_w}_k - \sum_j \mathrm{grad\_w}_j w_j)$ (Lesson 2).
+# Backward does not need the scores: that of a product needs its two *factors*, that of softmax only its own result:
+# $w_k (\mathrm{grad\_w}_k - \sum_j \mathrm{grad\_w}_j w_j)$ (Lesson 2).
 #
 # <!-- say: Ask first: which arrays of forward must be kept? Say: two factors for each product, the weights for softmax. Often said and wrong: the scores, because softmax took them in. -->
 #
@@ -193,9 +190,9 @@ print(cache)
 #
 # > **Predict.** The last operation is `out = kept @ V`, and `grad_out` has the shape (4, 2). How does one get `grad_kept`, of shape (4, 4)?
 # >
-# > - `V @ grad_out.T` → The shape is right: there are as many queries as keys. Whose row is row i?
-# > - `grad_out.T @ V` → This has the shape (2, 2).
-# > - `grad_out @ V` → The shapes do not fit: each has two columns.
+# > - `V @ grad_out.T` → The shape is right. But whose row is row i?
+# > - `grad_out.T @ V` → It has the shape (2, 2).
+# > - `grad_out @ V` → The shapes do not fit.
 # > - `grad_out @ V.T` <!-- true: np.array_equal(grad_kept, grad_out @ V.T) --> → A weight of query i multiplies row j of V, so its gradient is their dot product.
 # >
 # > <!-- given: $\mathrm{out} = \mathrm{kept}\, V$. The weights `kept` have the shape (4, 4), a row for each query. $V$ has the shape (4, 2), a row for each key. -->
@@ -226,7 +223,8 @@ for name, slope in slopes.items():
 # $$\mathrm{row\ 1\ of\ grad\_V} = \textcolor{#D55E00}{w_{01}}\, \textcolor{#0072B2}{g_0} + \textcolor{#D55E00}{w_{11}}\, \textcolor{#0072B2}{g_1} + \textcolor{#D55E00}{w_{21}}\, \textcolor{#0072B2}{g_2} + \textcolor{#D55E00}{w_{31}}\, \textcolor{#0072B2}{g_3} \qquad \mathrm{grad\_V} = \mathrm{kept}^\top\, \mathrm{grad\_out}$$
 # `kept @ grad_out`, the mistake of the beginning, reads the map by rows. -->
 #
-# **The values.** Row $j$ of $V$ went to every query, with its weight. So its gradient comes from every query, with the same weight. The wrong backward at the beginning, `kept @ grad_out`, reads the map by rows. It must be read by columns:
+# **The values.** Row $j$ of $V$ went to every query, with its weight. So its gradient comes from every query, with the same weight. The wrong backward
+# at the beginning, `kept @ grad_out`, reads the map by rows. Read it by columns:
 #
 # $$\mathrm{grad\_V} = \mathrm{kept}^\top\, \mathrm{grad\_out}$$
 #
@@ -257,8 +255,8 @@ grad_scores = cache.weights * (grad_weights - mean_grad)               # (T_q, T
 # $$\mathrm{grad\_K} = \mathrm{grad\_scores}^\top Q / \sqrt{d_k}$$
 # $$\underbrace{\mathrm{grad\_Q}}_{(4,\ 3)} = \underbrace{\mathrm{grad\_scores}}_{(4,\ 4)}\ \underbrace{K}_{(4,\ 3)} / \sqrt{d_k}$$ -->
 #
-# **At last the scores, a product and a factor:** $\mathrm{scores}_{ij} = \sum_c Q_{ic} K_{jc} / \sqrt{d_k}$. Forwards $K$ is
-# transposed, so backwards it is not. The factor $1/\sqrt{d_k}$ stands there again:
+# **At last the scores, a product and a factor:** $\mathrm{scores}_{ij} = \sum_c Q_{ic} K_{jc} / \sqrt{d_k}$. $K$ was transposed forwards, so it is not
+# now; the factor $1/\sqrt{d_k}$ stands there again:
 #
 # $$\mathrm{grad\_Q} = \mathrm{grad\_scores}\, K / \sqrt{d_k}$$
 # $$\mathrm{grad\_K} = \mathrm{grad\_scores}^\top Q / \sqrt{d_k}$$
@@ -287,8 +285,7 @@ attention_gradients(Q, K, V)
 #
 # ## 4.4 What does the gradient want?
 #
-# Set a task: `sat` should get what `cat` has to tell, and the other rows of the output should stay as they are. The loss is
-# half the squared distance from these wanted outputs.
+# Set a task: `sat` should get what `cat` has to tell, and the other rows should stay. The loss is half the squared distance from these outputs.
 #
 # <!-- say: Draw the task: three rows of the output stay, one moves. Say: the task names an output and no map. Often said and wrong: so `sat` must look at `cat`. -->
 
@@ -303,7 +300,7 @@ grad_scores = attention.softmax.backward(grad_out @ V.T, cache.softmax)    # (T_
 # >
 # > - That of `cat` alone → Would more of another value help as well?
 # > - Those of `cat` and of `down` <!-- true: (grad_scores[2] < 0).tolist() == [False, True, False, True] --> → More of either value would bring the output nearer.
-# > - All four → If one weight rises, others fall: attention can only be moved.
+# > - All four → If one weight rises, others fall:
 # >
 # > <!-- given: `sat` gets {out[2]}. It should get {wanted[2]}, the value of `cat`; the other rows should stay. The loss is half the squared distance. {[["", "value", "", "weight of sat"], *([t, *v, w] for t, v, w in zip(tokens, V, cache.weights[2]))]} -->
 
@@ -315,7 +312,7 @@ plot_signed(-grad_scores, tokens, tokens, value="-grad_scores", title="Which sco
 # ![]
 # More of the value of `down`, too, brings the output nearer to that of `cat`. -->
 #
-# `sat` should look more at `cat` and at `down`, and less at itself. Every row sums to zero: attention can only be moved. (Purple scores should rise. Three rows are zero, because only `sat` is wrong.) <!-- result -->
+# `sat` should look more at `cat` and at `down`, and less at itself. Every row sums to zero: attention is only moved. <!-- result -->
 #
 # <!-- say: On the board: the output (−0.60, −0.04), the goal (−0.74, −0.92), and `down` at (−1.01, −0.21), further that way. Point at the row of sat, purple at cat and down, orange at itself, and let the class add it up: 0. Say: the gradient asks which value would help, not which key is meant. Often said and wrong: only cat should rise, because cat is wanted. -->
 #
@@ -339,7 +336,7 @@ print(f"loss {losses_QK[0]:.2f} before, {losses_QK[-1]:.2f} after; sat gives {ca
 # > **Predict.** Now the values may move as well. What becomes of the loss, and of the weight that `sat` gives to `cat`?
 # >
 # > - The loss is lower, and `sat` looks at `cat` less. <!-- true: losses_QKV[-1] < losses_QK[-1] and cache_QKV.weights[2, 1] < cache_QK.weights[2, 1] --> → The loss asks for an output. The values can move there themselves.
-# > - The loss is lower, and `sat` looks at `cat` even more. → More freedom, a lower loss. But who says that the map must be the obvious one?
+# > - The loss is lower, and `sat` looks at `cat` even more. → More freedom, a lower loss. But must the map be the obvious one?
 # > - The loss is the same, since the map was right already. → It had not reached zero.
 # >
 # > <!-- given: `sat` should get what `cat` has to tell. Gradient descent on queries and keys alone brought the loss from {losses_QK[0]} to {losses_QK[-1]}, and `sat` gives {cache_QK.weights[2, 1]} to `cat`. -->
@@ -357,7 +354,7 @@ for name, (loss, found) in ends.items():
 # [print]
 # The loss asks for an output and not for a map (Lesson 11). -->
 #
-# `sat` looks at `cat` with 0.05, even less than at the start. The loss asks for an output and not for a map (Lesson 11). <!-- result -->
+# `sat` looks at `cat` with 0.05, less than at the start. The loss asks for an output and not for a map (Lesson 11). <!-- result -->
 #
 # <!-- say: Point at the column of cat: 0.10, 0.91, 0.05, and at the losses beside it. Say: the lowest loss has the strangest map. Often said and wrong: a better loss means a more sensible map. -->
 #
@@ -370,8 +367,8 @@ for name, (loss, found) in ends.items():
 #
 # Our gradients and those of the class could share a mistake. So compare with the forward itself. The difference $(f(x + \delta) - f(x - \delta)) / 2\delta$ loses digits: it subtracts two nearly equal numbers.
 #
-# A step in the *imaginary* direction subtracts nothing (Squire and
-# Trapp, 1998). Try it on a square: $(x + i\delta)^2 = x^2 - \delta^2 + 2 i\, \delta x$. The imaginary part over $\delta$ is $2x$, exactly the slope. In general:
+# A step in the *imaginary* direction subtracts nothing (Squire and Trapp, 1998). On a square: $(x + i\delta)^2 = x^2 - \delta^2 + 2 i\, \delta x$. The
+# imaginary part over $\delta$ is $2x$, the slope. In general:
 #
 # $$f'(x) = \frac{\mathrm{Im}\, f(x + i\delta)}{\delta} + O(\delta^2)$$
 #
@@ -385,12 +382,12 @@ for name, (loss, found) in ends.items():
 # | and one number | $u \cdot \dot y$ | $g \cdot v$ |
 # Both numbers are the slope of $u \cdot F$ along $v$: they must agree, to twelve digits. -->
 #
-# So $\delta$ may be as small as $10^{-20}$. This needs a forward whose formula is also right for complex numbers. The check of a backward then goes like this:
+# So $\delta$ may be as small as $10^{-20}$, if the forward's formula also holds for complex numbers. A backward is then checked so:
 #
-# 1. Call the layer $F$ and its input $x$. Draw a random direction $v$ of the input and a random direction $u$ of the output.
+# 1. Call the layer $F$ and its input $x$. Draw random directions, $v$ of the input and $u$ of the output.
 # 2. From **forward** alone: move $x$ along $v$. The output moves at the rate $\mathrm{Im}\, F(x + i\delta v) / \delta$. Its dot product with $u$ is a number.
 # 3. From **backward** alone: `backward(u)` is the gradient of $u \cdot F$. Its dot product with $v$ is a number.
-# 4. Both are the slope of $u \cdot F$ along $v$. If an entry of backward is wrong, $u$ and $v$ would have to cancel the mistake by chance, to twelve digits.
+# 4. Both are the slope of $u \cdot F$ along $v$. A wrong entry of backward would have to cancel by chance, to twelve digits.
 #
 # <!-- say: Go down the left column, then the right one: neither uses the other. Say: if they agree to twelve digits, it is no accident. Often said and wrong: one direction cannot test a whole matrix. A random one does. -->
 #
@@ -409,8 +406,7 @@ for name, row in zip("QKV", report.rows):
 #
 # <!-- say: Point at the column of errors. Say: this is as good as numbers of 64 bits can be. Often said and wrong: six equal digits are enough. A small mistake hides behind the seventh. -->
 #
-# One limit: it shows that backward fits *this* forward. If somebody forgets the scale
-# in forward *and* in backward, both agree, and the check is content:
+# One limit: it shows that backward fits *this* forward. If both forget the scale, the check is content:
 #
 # <!-- slide: The check is content, and the layer is wrong
 # One limit: it shows that backward fits *this* forward. If somebody forgets the scale in forward *and* in backward, both agree, and the check is content:\
@@ -451,9 +447,9 @@ methods = {
 # %% [markdown]
 # > **Predict.** Which step is the best for the central difference?
 # >
-# > - 10⁻¹ → Then the terms that it ignores are large.
+# > - 10⁻¹ → The terms that it ignores are large.
 # > - 10⁻⁵ <!-- true: 1e-6 < steps[errors["central"].argmin()] < 1e-4 --> → There what it ignores and what rounding adds are about equal.
-# > - 10⁻¹⁵ → It ignores next to nothing. But it subtracts two numbers that share nearly all of their digits.
+# > - 10⁻¹⁵ → It subtracts two numbers that share nearly all of their digits.
 
 # %%
 steps = np.logspace(0, -16, 33)
@@ -465,10 +461,9 @@ for name, error in errors.items():
     print(f"{name:13} best step {steps[error.argmin()]:.0e}, its error {max(error.min(), 1e-16):.0e}")
 
 # %% [markdown]
-# Errors are medians over 20 directions. In the picture, smaller steps make every method better at first,
-# because the terms that it ignores shrink with $\delta$ or $\delta^2$. With smaller steps still, the two differences get worse: they subtract
-# nearly equal numbers, and mostly rounding is left. The complex step subtracts nothing. Its error falls to the last
-# digit of a float64 and stays there. <!-- result -->
+# Smaller steps make every method better at first, because the terms that it ignores shrink with $\delta$ or $\delta^2$. With smaller steps still, the
+# two differences get worse: they subtract nearly equal numbers, and mostly rounding is left. The complex step subtracts nothing: its error falls to the
+# last digit of a float64 and stays. <!-- result -->
 
 # %%
 fig = new_figure(7, 4.2)
@@ -486,7 +481,8 @@ fig
 # %% [markdown]
 # ## 4.7 Three wrong backwards
 #
-# The first forgets $1/\sqrt{d_k}$ on the way back. The second takes only the diagonal of softmax's Jacobian, $w_k (1 - w_k)$, as if softmax worked entry by entry. The third is the one of the beginning, `NotTransposed`.
+# The first forgets $1/\sqrt{d_k}$ on the way back. The second takes only the diagonal of softmax's Jacobian, $w_k (1 - w_k)$. The third is the one of
+# the beginning, `NotTransposed`.
 
 # %%
 class ForgetsTheScale(ScaledDotProductAttention):
@@ -507,8 +503,8 @@ class OnlyTheDiagonal(ScaledDotProductAttention):
 # %% [markdown]
 # > **Predict.** The right layer and these three fit random outputs, 200 steps each. With how many of the four does the loss fall below a tenth of its first value?
 # >
-# > - 1 → A wrong gradient need not point the wrong way.
-# > - 2 → One of the mistakes only makes gradients longer. And the others?
+# > - 1 → Need a wrong gradient point the wrong way?
+# > - 2 → One of the mistakes only makes gradients longer. The others?
 # > - 3 → Which one would you leave out?
 # > - 4 <!-- true: sum(losses[-1] < 0.1 * losses[0] for losses in curves.values()) == 4 --> → A wrong gradient need only point roughly downhill.
 # >
@@ -535,7 +531,8 @@ ax.figure
 #
 # <!-- say: Ask which curve is the right one before you say it: the blue one, third from the bottom. Say: a falling loss proves nothing. Often said and wrong: the best curve belongs to the right backward. -->
 #
-# Which of the four are wrong? The check tells which gradients (in brackets). One draw is an example: 100 others say how far a wrong gradient points from the right one at the start, in degrees, and how often the loss falls below a tenth.
+# The check tells which of the four have wrong gradients (in brackets). One draw is an example: 100 others say how far a wrong gradient points from the
+# right one at the start, in degrees, and how often the loss falls below a tenth.
 #
 # <!-- slide: The check also says *where* the mistake is; the loss says nothing
 # Which of the four are wrong? The check tells which gradients (in brackets). 100 other draws say how far a wrong gradient points from the right one at the start, in degrees, and how often the loss falls below a tenth.
@@ -572,8 +569,7 @@ for name, layer, angle, end in zip(names, layers, degrees.T, ends.T):
 #
 # ## 4.8 One array, used three times
 #
-# In self-attention $Q$, $K$ and $V$ all come from one $x$. If $x$ moves, all three move, and the loss changes in three
-# ways. Take the shortest case, $Q = K = V = x$.
+# In self-attention $Q$, $K$ and $V$ all come from one $x$, so the loss changes in three ways. Take the shortest case, $Q = K = V = x$.
 #
 # <!-- say: Draw one x and three arrows to Q, K and V. Ask how many ways lead from x to the loss. Often said and wrong: one, since it is one array. -->
 #
@@ -604,7 +600,7 @@ print(f"from forward  slope along v {(u * attention(moved, moved, moved)).sum().
 # <!-- slide: Write your number down, then measure
 # Write a fourth wrong backward: `grad_Q` has the wrong sign, the other two are right. At the start it points less than 90 degrees away from the right gradient in nearly all of the 100 draws of Lesson 4.7. In which share of these draws does the loss fall below a tenth, from 0 to 1? -->
 #
-# Write a fourth wrong backward: `grad_Q` has the wrong sign, the other two are right. At the start it points less than 90 degrees away from the right gradient in nearly all of the 100 draws of Lesson 4.7. In which share of these draws does the loss fall below a tenth, from 0 to 1? First type the number that you predict. Then write the lines that measure it.
+# Write a fourth wrong backward: `grad_Q` has the wrong sign, the other two are right. At the start it points less than 90 degrees away from the right gradient in nearly all of the 100 draws of Lesson 4.7. In which share of these draws does the loss fall below a tenth, from 0 to 1?
 
 # %% show=false
 from aiayn_course.exercises import judge
@@ -646,12 +642,11 @@ print("all true")
 #
 # - $y = AB$ gives $\mathrm{grad\_A} = \mathrm{grad\_y}\, B^\top$ and $\mathrm{grad\_B} = A^\top \mathrm{grad\_y}$. With the
 #   factor and the softmax of Lesson 2, that is all of attention.
-# - Rows of `grad_scores` sum to zero: attention is moved between keys. The loss asks for outputs, not for maps.
-# - A falling loss proves nothing. A complex step checks that backward fits its forward, to twelve digits. Whether the
-#   forward is right is another question.
+# - Rows of `grad_scores` sum to zero: attention is moved between keys.
+# - A falling loss proves nothing. A complex step checks that backward fits its forward; whether the forward is right is another question.
 # - Where an array is used more than once, its gradients add up.
 #
-# **What you can do now:** write the backward of any chain of products and softmaxes, and check it to twelve digits. Exercises 3 and 4 ask for it.
+# **What you can do now:** write the backward of any chain of products and softmaxes, and check it (Exercises 3 and 4).
 #
 # ## Questions
 #
@@ -659,9 +654,8 @@ print("all true")
 #
 # <details><summary>Answer</summary>
 #
-# Both gradients are zero. $\mathrm{grad\_V}_j$ sums over the queries with the weights as factors, and $\mathrm{grad\_K}_j$
-# uses column $j$ of `grad_scores`, which has the weight as a factor. A key that nobody looks at learns nothing. A
-# masked key is such a key (Lesson 5).
+# Zero, both. $\mathrm{grad\_V}_j$ sums over the queries with the weights as factors; $\mathrm{grad\_K}_j$ uses column $j$ of `grad_scores`, which has
+# the weight as a factor. A key that nobody looks at, such as a masked one (Lesson 5), learns nothing.
 #
 # </details>
 #
@@ -670,8 +664,7 @@ print("all true")
 #
 # <details><summary>Answer</summary>
 #
-# The value is $d_k = 1$, where $\sqrt{d_k} = 1$. In the same way `NotTransposed` is right when the map is symmetric, and a
-# map of one query and one key always is. So test with sizes above 1 that are all different, also
+# $d_k = 1$, where $\sqrt{d_k} = 1$. So also `NotTransposed` is right when the map is symmetric. So test with sizes above 1 that are all different, also
 # the numbers of queries and keys.
 #
 # </details>
@@ -680,8 +673,7 @@ print("all true")
 #
 # <details><summary>Answer</summary>
 #
-# The rows of `grad_K` add up to the zero vector: when all keys move together nothing changes, so the slope in that
-# direction is 0. In the formula, $\sum_j \mathrm{grad\_K}_{jc} = \sum_i Q_{ic} \sum_j \mathrm{grad\_scores}_{ij} / \sqrt{d_k}$,
-# and the rows of `grad_scores` sum to 0.
+# The rows of `grad_K` add up to the zero vector: when all keys move together nothing changes, so that slope is 0. In the formula,
+# $\sum_j \mathrm{grad\_K}_{jc} = \sum_i Q_{ic} \sum_j \mathrm{grad\_scores}_{ij} / \sqrt{d_k}$, and the rows of `grad_scores` sum to 0.
 #
 # </details>

@@ -3,13 +3,11 @@
 #
 # | | |
 # |---|---|
-# | **You will do** | pad a batch, see what the padding changes, and hide it properly. Then you train two models, one of which can see its own answer, and find out how one notices |
-# | **You will learn** | how a key is hidden, and at which step; which cells of a map are masked; why one causal mask lets all positions train at once |
+# | **You will do** | pad a batch, see what the padding changes, and hide it; train two models, one of which sees its own answer, and find out how one notices |
+# | **You will learn** | at which step a key is hidden; which cells of a map are masked; why one causal mask lets all positions train at once |
 # | **You need** | Lessons 1 and 2 (softmax, what a Jacobian and a backward are) |
 # | **Paper** | Section 3.1, Section 3.2.3, Figure 2 |
-# | **Time** | two halves, *see* (to the end of Lesson 5.4) and *then prove* (from Lesson 5.5 on), of about 40 minutes each: estimated, never timed in a class |
-#
-# Run the cells from top to bottom. Wherever it says **Predict**, stop, choose an answer, and only then go on.
+# | **Time** | *see*, and from Lesson 5.5 on *then prove*: about 40 minutes each (estimated) |
 
 # %%
 import importlib.util
@@ -49,7 +47,8 @@ from aiayn_np.plotting.figures import COLORS, new_figure
 np.set_printoptions(precision=4, suppress=True)
 
 # %% [markdown]
-# `birds fly` goes through an encoder alone, and then again in a batch, beside our sentence. Its **encoder layers** (Lessons 6 and 7) are a black box here: they read vectors and give vectors. The words are the same, so the outputs should be the same.
+# `birds fly` goes through an encoder alone, and then in a batch, beside our sentence. (Its **encoder layers**, Lessons 6 and 7, are a black box here.)
+# The outputs should be the same.
 #
 # <!-- slide: They are not
 # `birds fly` goes through an encoder alone, and then again in a batch, beside our sentence. Its **encoder layers** (Lessons 6 and 7) are a black box here: they read vectors and give vectors. The words are the same, so the outputs should be the same.
@@ -71,7 +70,7 @@ print("birds, largest difference:", np.abs(batch[1, 0] - alone[0, 0]).max())
 # %% [markdown]
 # They are not. So a translation would depend on the other sentences of its batch. <!-- result -->
 #
-# Masks prevent it, inside the three lit boxes of Figure 1. At the end of this lesson you also find out which of two models has cheated, though their training curves look alike.
+# Masks prevent it, in the three lit boxes of Figure 1. Later, one of two models has cheated, though their training curves look alike.
 #
 # <!-- slide:
 # At the end of this lesson you also find out which of two models has cheated, though their training curves look alike.\
@@ -96,11 +95,10 @@ unmasked = cache.layers[0].self_attention.attention.weights[1]          # (h, T_
 print("weight of birds on <pad>, each head:", unmasked[:, 0, 2:].sum(axis=-1))
 
 # %% [markdown]
-# The output changes by about 0.7, because `birds` gives the padding about a third of its weight in one head and two
-# thirds in the other. (With `h = 2` each layer asks twice, side by side: two **heads**, Lesson 6.) <!-- result -->
+# The output changes by about 0.7, because `birds` gives the padding about a third of its weight in one head and two thirds in the other. (With `h = 2`
+# each layer asks twice: two **heads**, Lesson 6.) <!-- result -->
 #
-# The padding has to be hidden. `not_padding(ids)` is `(ids != 0)[:, None, None, :]`: it says which tokens are real. The
-# model takes it as `allowed`.
+# `not_padding(ids)` is `(ids != 0)[:, None, None, :]`: it says which tokens are real. The model takes it as `allowed`.
 #
 # <!-- slide:
 # The padding has to be hidden. `not_padding(ids)` is `(ids != 0)[:, None, None, :]`: it says which tokens are real. The model takes it as `allowed`.\
@@ -117,8 +115,7 @@ print("largest difference:", np.abs(masked[1, :2] - alone[0]).max())
 # Now the neighbour does not matter, but for rounding. The mask has the axes of the scores, (B, h, T_q, T_k). Its
 # two axes in the middle have the size 1, so NumPy repeats it for every head and every query.
 #
-# The picture shows the first head for `birds fly`, without the mask and with it. A hatched cell is not "weight 0" but "may
-# not be looked at".
+# The first head for `birds fly`, without the mask and with it. A hatched cell is not "weight 0" but "may not be looked at".
 #
 # <!-- slide:
 # The picture shows the first head for `birds fly`, without the mask and with it.\
@@ -133,14 +130,14 @@ plot_attention(both, tokens, tokens, allowed=shown, titles=["no mask", "not_padd
 # %% [markdown]
 # ## 5.2 How is a key hidden?
 #
-# Take one row of scores. The last key is padding and must get nothing. There are three obvious ways: set its weight to
-# zero after the softmax, set its score to zero before it, or set its score to $-\infty$ before it.
+# Take one row of scores. The last key is padding and must get nothing. Three ways: set its weight to zero after the softmax, set its score to zero
+# before it, or to $-\infty$.
 #
 # > **Predict.** Which of the three give all four keys the right weights: 0 for the padding, and for the others what they would get without it?
 # >
-# > - Only zero after the softmax → The padding then has the weight 0. But by which sum were the others divided?
-# > - Zero after the softmax, and −∞ before it → Both give the padding the weight 0. Look at the other three keys.
-# > - All three → A score of 0 is a score like any other: what is $e^0$?
+# > - Only zero after the softmax → By which sum were the others divided?
+# > - Zero after the softmax, and −∞ before it → Look at the other three keys.
+# > - All three → A score of 0 is a score: what is $e^0$?
 # > - Only −∞ before the softmax <!-- true: [np.allclose(w, [*ways["(three keys)"], 0]) for n, w in ways.items() if len(w) == 4] == [False, False, True] --> → Then the key is missing from the denominator, too.
 # >
 # > <!-- given: The scores are {row}. The last key is padding. Three ways: weight 0 after the softmax, score 0 before it, score −∞ before it. -->
@@ -161,10 +158,9 @@ for name, weights in ways.items():
 # [print]
 # Only $-\infty$ before the softmax gives the weights of a row in which the padding does not exist. **Zero after** is too late: the padding was in the denominator, so the other weights are too small. **Zero before** is no mask, since $e^0 = 1$. With $-\infty$ the key is missing from the denominator and from the mean of the values, because $e^{-\infty} = 0$. -->
 #
-# Only $-\infty$ before the softmax gives the weights of a row in which the padding does not exist. **Zero after** is too
-# late: the padding was in the denominator, so the other weights are too small. **Zero before** is no mask, since
-# $e^0 = 1$. With $-\infty$ the key is missing from the denominator and from the mean of the values, because
-# $e^{-\infty} = 0$. <!-- result -->
+# Only $-\infty$ before the softmax gives the weights of a row in which the padding does not exist. **Zero after** is too late: the padding was in the
+# denominator, so the others are too small. **Zero before** is no mask, since $e^0 = 1$. With $-\infty$ the key is missing from the denominator and from
+# the mean of the values, because $e^{-\infty} = 0$. <!-- result -->
 #
 # So `Mask` is one line, `np.where(allowed, scores, -np.inf)`. Many programs use $-10^9$ instead. It gives the same weights,
 # except in a row where *nothing* is allowed:
@@ -179,19 +175,18 @@ print("-1e9 everywhere:", softmax(np.full(4, -1e9)))
 print("-inf everywhere:", softmax(np.full(4, -np.inf)))
 
 # %% [markdown]
-# With $-10^9$ the query looks evenly at every key that is forbidden. The plain formula with $-\infty$ is 0/0, which is `nan`. `Softmax`
-# gives zeros for such a row. <!-- result -->
+# With $-10^9$ the query looks evenly at every key that is forbidden. The plain formula with $-\infty$ is 0/0, `nan`; `Softmax` gives zeros. <!-- result -->
 #
 # ## 5.3 Why key columns and not query rows?
 #
-# The mask keeps queries from looking *at* padding: it hides columns. The padded positions are still queries, so they
-# compute something. Could anybody read it? To test this, write 1000 over the outputs of the first layer at padded positions.
+# The mask hides columns: no query looks *at* padding. But padded positions are queries, and compute something. Could anybody read it? Write 1000 over
+# the outputs of the first layer at padded positions.
 #
 # > **Predict.** By how much do the outputs of the real tokens change after the second layer?
 # >
 # > - By exactly 0 <!-- true: (change[ids != 0] == 0).all() --> → The masked weight is exactly 0, and 0 · 1000 is 0.
-# > - By rounding, about 10⁻¹⁶ → A rounding error must enter somewhere. Which sum do the 1000s enter, and with which factor?
-# > - By more than 1, since 1000 is so large → It is large. With which weight is it read?
+# > - By rounding, about 10⁻¹⁶ → With which factor do the 1000s enter a sum?
+# > - By more than 1, since 1000 is so large → With which weight is it read?
 # >
 # > <!-- given: A batch holds `the cat sat down` and `birds fly <pad> <pad>`. Both encoder layers mask the key columns of the padding, and not its query rows. Before the second layer, 1000 is written over the outputs at padded positions. -->
 
@@ -208,14 +203,14 @@ print("at real positions  :", np.abs(change[ids != 0]).max())
 # [print]
 # The **loss** leaves out targets that are padding. So nobody reads the rows of padding. To mask them too would even be dangerous: nothing would be allowed there, and the `nan` of the plain formula would reach every token of its sentence in the next layer, because $0 \cdot$ `nan` is `nan`. -->
 #
-# The **next layer** reads positions as keys and values, and there padding is masked. The **loss** leaves out targets that are padding. So nobody reads the rows of padding. To mask them too would even be dangerous: nothing would be allowed there, and the `nan` of the plain formula would reach every
-# token of its sentence in the next layer, because $0 \cdot$ `nan` is `nan`. <!-- result -->
+# The **next layer** reads positions as keys and values, and there padding is masked. The **loss** leaves out targets that are padding. So nobody reads
+# the rows of padding. To mask them too would be dangerous: nothing would be allowed there, and the plain formula's `nan` would reach every token of the
+# sentence in the next layer, because $0 \cdot$ `nan` is `nan`. <!-- result -->
 #
 # ## 5.4 The causal mask
 #
-# The decoder learns to write the target. Its input is the target itself, shifted right by one (Section 3.1). At each
-# position it has read all tokens up to there, and it must write the token that comes next. `<bos>` marks the beginning,
-# `<eos>` marks the end.
+# The decoder learns to write the target. Its input is the target itself, shifted right by one (Section 3.1): at each position it has read all tokens up
+# to there, and must write the next. `<bos>` marks the beginning, `<eos>` the end.
 #
 # <!-- slide: The answer at position $t$ stands in the input at position $t + 1$
 # ![]
@@ -231,7 +226,7 @@ masks_combined(masks=False)
 # So position $i$ may look at positions $j \le i$ only. This is `causal(T)`, in NumPy
 # `np.tri(T, dtype=bool)`. The diagonal is allowed: position $i$ may look at its own *input*, which is the answer of the step before.
 #
-# A batch needs both masks at once, and that is a plain `&`. The cell prints the shape for our batch. The drawing shows one row of a batch, the input from above with one place of padding; a hatched cell may not be looked at:
+# A batch needs both masks: a plain `&`. The drawing shows one row of a batch, with one place of padding; a hatched cell may not be looked at:
 #
 # <!-- slide:
 # A batch needs both masks at once, and that is a plain `&`.\
@@ -244,8 +239,8 @@ masks_combined(shift=False)
 # %% [markdown]
 # ## 5.5 Does it hold? Change the future and see
 #
-# Change one token of the decoder's input, and see which outputs change. (The outputs are **logits**: at each position one
-# score for every word. Their softmax is the prediction.) For comparison we need a model that leaks. It uses the last row of the mask for every position. That row allows every real token, so each position sees the future.
+# Change one token of the decoder's input, and see which **logits** change, the scores of the words at each position. A model that leaks is the
+# comparison: it uses the last row of the mask for every position, so each sees the future.
 
 # %%
 class LeakingDecoderLayer(DecoderLayer):
@@ -262,8 +257,8 @@ masked_model, leaking_model = (Transformer(task.vocab_size, **size, decoder_laye
 # > **Predict.** The decoder's input has positions 0 to 6. The token at position 4 changes. At which positions do the logits of the model *with* the causal mask change?
 # >
 # > - At 4 only → Who may look at position 4?
-# > - At 3 only, where this token is the answer → The answer at 3 is what the loss compares. Does the model read it there?
-# > - At all seven → This is what happens without the mask.
+# > - At 3 only, where this token is the answer → Does the model read it there?
+# > - At all seven → So it is without the mask.
 # > - At 4, 5 and 6 <!-- true: (moved["masked"] > 0).tolist() == [False] * 4 + [True] * 3 --> → Only these positions may look at position 4.
 # >
 # > <!-- given: Change one token of the decoder's input, and see which outputs change. (The outputs are **logits**: at each position one score for every word. Their softmax is the prediction.) For comparison we need a model that leaks. It uses the last row of the mask for every position. -->
@@ -285,7 +280,7 @@ for name, difference in moved.items():
 # With the mask the logits change at 4, 5 and 6, and before that they are equal to the last bit. Without it all logits
 # change. <!-- result -->
 #
-# The experiment `causality` asks the same of a small decoder, for all pairs at once. Its picture shows how far output $t$ (row) depends on input $s$ (column), measured by backward passes.
+# The experiment `causality` asks the same for all pairs at once, with backward passes: how far does output $t$ (row) depend on input $s$ (column)?
 #
 # <!-- slide: On the left every cell above the diagonal is exactly 0
 # ![]
@@ -300,8 +295,8 @@ jacobian.figure()
 #
 # ## 5.6 What a leak does to training
 #
-# Now train both kinds of model on `ReverseTask`, from the same parameters, on the same batches. The decoder reads the *true* target. This is
-# called **teacher forcing**. The loop is that of Lesson 10, and you need none of its details here.
+# Now train both kinds of model on `ReverseTask`, from the same parameters, on the same batches. The decoder reads the *true* target: **teacher
+# forcing**. (The loop is that of Lesson 10.)
 #
 # <!-- slide: Both curves rise to nearly 1
 # ![]
@@ -330,14 +325,15 @@ ax.legend()
 fig
 
 # %% [markdown]
-# Both curves rise to nearly 1. One is a little faster, and nobody would call that proof of a leak. A test set does not show it either, if the test uses teacher forcing, too. <!-- result -->
+# Both curves rise to nearly 1. One is a little faster, and nobody would call that proof of a leak. Nor does a test set show it, with teacher
+# forcing. <!-- result -->
 #
 # So let the models write by themselves: each writes the most likely token, reads it, and goes on. This is **greedy decoding**.
 #
 # > **Predict.** With teacher forcing the leaking model has more than 90 % of the test tokens right. Which share of the test *sequences* does it decode exactly?
 # >
-# > - About 90 %: as in training → In training the answer stood one place to the right. What stands there now?
-# > - About 50 %: long rows go wrong → What has it learned that it could still use for short rows?
+# > - About 90 %: as in training → In training the answer stood one place to the right. And now?
+# > - About 50 %: long rows go wrong → What could it use for short ones?
 # > - About 0 %: all rows go wrong <!-- true: decoded["leaking"] < 0.1 --> → It copies what stands to its right, and there nothing is written yet.
 # >
 # > <!-- given: Two models learned to write a row of symbols backwards. The leaking model could see the next token of the target while it learned. -->
@@ -355,16 +351,14 @@ for name in forced:
 # [print]
 # It was the dashed curve. It has learned to copy its input one place to the left, and not to reverse. When nothing stands to its right, it has nothing to copy. -->
 #
-# It decodes none. It was the dashed curve. It has learned to copy its input one place to the
-# left, and not to reverse. When nothing stands to its right, it has nothing to copy. <!-- result -->
+# It decodes none. It was the dashed curve. It has learned to copy its input one place to the left, and now nothing stands to its right. <!-- result -->
 #
-# "But my model learns the task" is therefore no evidence. Change the future, as in Lesson 5.5, or let the model write.
+# So "but my model learns the task" is no evidence. Change the future, or let the model write.
 #
 # ## 5.7 All positions at once, or one at a time: the same function?
 #
-# Training computes the logits of all positions in one pass. Decoding cannot: it needs token $t$ before it can ask for
-# token $t + 1$. Does it then compute what was trained? Give the model one prefix after the other, take the last position
-# each time, and compare with the one parallel pass.
+# Training computes the logits of all positions in one pass. Decoding needs token $t$ before it can ask for token $t + 1$. Does it compute what was
+# trained? Give the model one prefix after the other, take the last position, and compare with the one pass.
 #
 # <!-- slide: For the honest model the difference is rounding
 # Training computes the logits of all positions in one pass. Decoding cannot: it needs token $t$ before it can ask for token $t + 1$. Does it then compute what was trained? Give the model one prefix after the other, take the last position each time, and compare with the one parallel pass.
@@ -390,16 +384,17 @@ for name, m in (("honest", honest), ("leaking", leaking)):
 # of the prefix up to $t$ only, and decoding has exactly this prefix. So one pass over $T$ tokens trains
 # $T$ predictions at once, each on its own prefix. The leaking model is one function in training and another one in use. <!-- result -->
 #
-# Earlier positions never look at later ones, so their keys and values do not change when a token
-# is added. A decoder may keep them: this is the **KV cache** of every language model that writes from left to right.
-# `greedy_decode` uses one.
+# Earlier positions never look at later ones, so their keys and values do not change when a token is added. A decoder may keep them: the **KV cache** of
+# every language model that writes from left to right, and of `greedy_decode`.
 #
 # ## 5.8 Yours: a leak by one
 #
 # <!-- slide: Write your number down, then measure
 # The leaking layer sees all of the future. Write one that sees a single token of it: each row of `allowed` gets the key one place to its right, too (`np.eye(T, k=1, dtype=bool)`). Build the model of Lesson 5.5 with it, which has $N = 2$ layers, and change the token at position 4. At how many of the positions 0 to 6 do the logits change? -->
 #
-# The leaking layer sees all of the future. Write one that sees a single token of it: each row of `allowed` gets the key one place to its right, too (`np.eye(T, k=1, dtype=bool)`). Build the model of Lesson 5.5 with it, which has $N = 2$ layers, and change the token at position 4. At how many of the positions 0 to 6 do the logits change? First type the number that you predict. Then write the lines that measure it.
+# The leaking layer sees all of the future. Write one that sees a single token of it: each row of `allowed` gets the key one place to its right, too
+# (`np.eye(T, k=1, dtype=bool)`). Build the model of Lesson 5.5 ($N = 2$ layers) with it, and change the token at position 4. At how many of the
+# positions 0 to 6 do the logits change?
 
 # %% show=false
 from aiayn_course.exercises import judge
@@ -436,12 +431,11 @@ print("all true")
 #
 # - Padding changes the outputs unless `not_padding` masks it.
 # - The mask puts $-\infty$ *before* the softmax: the key leaves the denominator, too.
-# - Key columns are masked. Query rows need no mask: nobody reads the outputs of padding.
-# - The causal mask lets position $t$ depend on positions up to $t$ only. So all positions train in one pass, and
-#   decoding, one token at a time, evaluates the same function.
-# - A training curve need not show a leak. Decoding shows it, and so does the Jacobian.
+# - Key columns are masked; query rows need no mask.
+# - The causal mask lets position $t$ depend on positions up to $t$ only. So all positions train in one pass, and decoding evaluates the same function.
+# - A training curve need not show a leak; decoding and the Jacobian do.
 #
-# **What you can do now:** mask any batch, and show that nothing of the future reaches an output. Exercise 5 asks for the masks.
+# **What you can do now:** mask any batch, and show that nothing of the future reaches an output (Exercise 5).
 #
 # Try it: [the copying model without its causal mask](../docs/live/copy.html#src=3+1+4+1+5&kind=decoder_self&layer=1&head=0&what-if=mask)<!-- else: (README.md says how to get this page) -->.<!-- repository only --> `python docs/make_live_pages.py` makes the page.<!-- end -->
 #
@@ -451,8 +445,8 @@ print("all true")
 #
 # <details><summary>Answer</summary>
 #
-# The mask over the memory is not causal: it is `not_padding(src)`. The whole source is known before the first token is written, so each target position may
-# look at every real source token. There is no future in the source.
+# No, it is `not_padding(src)`. The whole source is known before the first token is written, so each target position may look at every real source
+# token.
 #
 # </details>
 #
@@ -461,9 +455,8 @@ print("all true")
 #
 # <details><summary>Answer</summary>
 #
-# Nothing changes. Padding on the right comes after each real position, so the causal mask hides it already. With padding on
-# the left it would matter: there the first rows would look at nothing but padding. The encoder has no causal mask, so
-# it needs its padding mask wherever the padding stands.
+# Nothing. Padding on the right comes after each real position, so the causal mask hides it. With padding on the left it would matter. The encoder has
+# no causal mask, so it needs its padding mask wherever the padding stands.
 #
 # </details>
 #
@@ -471,7 +464,7 @@ print("all true")
 #
 # <details><summary>Answer</summary>
 #
-# This is a complete leak: the diagonal of the mask is allowed, so each position reads its own answer. The mask and the
-# shift belong together, and Section 3.1 names both. Only with the shift does "$j \le i$" mean "already written".
+# A complete one: the diagonal of the mask is allowed, so each position reads its own answer. Only with the shift does "$j \le i$" mean "already
+# written".
 #
 # </details>

@@ -3,13 +3,11 @@
 #
 # | | |
 # |---|---|
-# | **You will do** | ask one head two questions; split a matrix into heads and merge it again, rightly and wrongly; train layers of 1 to 16 heads on one job |
+# | **You will do** | ask one head two questions; split a matrix into heads, rightly and wrongly; train layers of 1 to 16 heads on one job |
 # | **You will learn** | what several heads buy and what they cost; why one big projection is $h$ small ones; what a bias would do; how narrow a head may be |
-# | **You need** | Lesson 1; from Lesson 2 that softmax ignores a common shift; for Lesson 6.7 what a backward is (Lesson 4) |
+# | **You need** | Lesson 1; from Lesson 2 that softmax ignores a common shift |
 # | **Paper** | Section 3.2.2, Figure 2 (right), Table 3 (A) and (B) |
-# | **Time** | two halves, *see* (to the end of Lesson 6.4) and *then prove* (from Lesson 6.5 on), of about 40 minutes each: estimated, never timed in a class |
-#
-# Run the cells from top to bottom. Wherever it says **Predict**, stop, choose an answer, and only then go on.
+# | **Time** | *see*, and from Lesson 6.5 on *then prove*: about 40 minutes each (estimated) |
 
 # %%
 import importlib.util
@@ -61,7 +59,7 @@ for sentence, V in values.items():
 # ![]
 # What does a second head bring? -->
 #
-# In Figure 1 the boxes of attention are called **multi-head**. Figure 2 (right) of the paper opens one: $h$ heads, side by side.
+# In Figure 1 the boxes of attention are called **multi-head**. Figure 2 (right) opens one: $h$ heads, side by side.
 #
 # <!-- say: Point at the stack in the middle: the box of Lesson 1, h times; then at Concat. Say: all heads work at the same time. Often said and wrong: the heads work one after the other. -->
 
@@ -81,7 +79,7 @@ q = q_before + q_after                      # bites: "who is before me, and who 
 # %% [markdown]
 # > **Predict.** What does one head give out for the two sentences, in the order "dog", "man"?
 # >
-# > - About (1, 0) for the first sentence, and (0, 1) for the second → This would say who comes first. Which of the two questions is it the answer to?
+# > - About (1, 0) for the first sentence, and (0, 1) for the second → This answers one of the two questions. Which?
 # > - About (1, 1) for both, a dog and a man → The weights of a row sum to 1.
 # > - About (½, ½) for both <!-- true: np.allclose(list(outs.values()), 0.5, rtol=0, atol=0.01) --> → One row of weights is one mean, and a mean of two names does not say who stands where.
 # >
@@ -101,9 +99,8 @@ for sentence, V in values.items():
 # [print]
 # The output is the mean of their values: a dog and a man, not who bites. Section 3.2.2 names this averaging as the reason for several heads. -->
 #
-# Asked two things at once, the head gives each of two keys half of its weight. The output is the mean of
-# their values: a dog and a man, not who bites. Section 3.2.2 names this averaging as the reason for
-# several heads. <!-- result -->
+# Asked two things at once, the head gives each of two keys half of its weight. The output is the mean of their values: a dog and a man, not who bites.
+# This averaging is the paper's reason for several heads (Section 3.2.2). <!-- result -->
 #
 # <!-- say: Point at the two halves, then at the two outputs: they are the same. Say: one row of weights is one mean, and a mean forgets the order. Often said and wrong: (1, 1), a dog and a man. Weights add up to 1. -->
 #
@@ -127,7 +124,8 @@ for sentence, V in values.items():
 #
 # <!-- say: Go down head 1 in both sentences, then head 2: each has one bar, and the bars stand apart. Say: here two questions got two softmaxes. Ask: do they need them? -->
 #
-# Can *one* softmax never do it? Keep the one head and its double question. Change only the values: each says who *and where*, a number for each pair (the outer product of the two).
+# Can *one* softmax never do it? Change only the values of the one head: each says who *and where*, a number for each pair (the outer product of the
+# two).
 #
 # <!-- slide: One softmax does it, if the values say who *and where*
 # Keep the one head and its double question. Change only the values: each says who *and where*, a number for each pair (the outer product of the two).\
@@ -142,14 +140,15 @@ for sentence, V in values.items():
     print(f"{sentence}, dog and man at each place:", joint[sentence].reshape(3, 2).round(2).tolist())
 
 # %% [markdown]
-# One softmax does it, if the values say who *and where*: the two outputs differ. A mean forgets only what the values do not say. But $xW^V$ is linear, and no linear map makes this product from a who and a where that stand side by side in $x$. Two heads do without it. <!-- result -->
+# One softmax does it, if the values say who *and where*: a mean forgets only what the values do not say. But $xW^V$ is linear, and no linear map makes
+# this product from a who and a where that stand side by side in $x$. Two heads do without it. <!-- result -->
 #
 # <!-- say: Find the two halves of the first sentence, then of the second: they have changed places. Often said and wrong: one softmax can never keep the order. -->
 #
 # ## 6.2 Split and merge
 #
-# So $h$ heads need $h$ sets of queries, keys and values. The library computes one wide matrix and splits it. The drawing
-# shows our sentence with `d_model` = 6 and $h$ = 2 heads. In a cell, 23 is token 2, feature 3.
+# So $h$ heads need $h$ sets of queries, keys and values. The library computes one wide matrix and splits it, here for `d_model` = 6 and $h$ = 2 heads.
+# In a cell, 23 is token 2, feature 3.
 #
 # <!-- slide: Every head keeps *all tokens* and gets *some of the features*
 # ![]
@@ -163,9 +162,8 @@ heads_split()
 #
 # <!-- say: Follow row 2, `sat`: three numbers go to head 1, three to head 2, and both heads have a row for it. Say: no head loses a token. Often said and wrong: each head gets two of the four tokens. -->
 #
-# `split_heads` has two steps. `reshape` splits the last
-# axis: (T, h, d_k). `swapaxes` moves the head in front of the tokens, (h, T, d_k), so
-# that `Q @ K.mT` multiplies inside each head. `merge_heads` goes back.
+# `reshape` splits the last axis: (T, h, d_k). `swapaxes` moves the head in front of the tokens, (h, T, d_k), so that `Q @ K.mT` multiplies inside each
+# head. `merge_heads` goes back.
 
 # %%
 T, h, d_k = len(SENTENCE), 2, 3
@@ -177,10 +175,10 @@ assert np.array_equal(merge_heads(split_heads(x, h)), x)
 #
 # > **Predict.** In `x.reshape(h, T, d_k)`, what does the second head have?
 # >
-# > - The last three features of all four tokens → This is what `split_heads` gives. `reshape` alone keeps the order in which the numbers lie in memory.
-# > - All features of `cat` and `down` → Every second token? In memory the tokens lie one after the other.
+# > - The last three features of all four tokens → This is what `split_heads` gives.
+# > - All features of `cat` and `down` → In memory the tokens lie one after the other.
 # > - Every second feature of all four tokens → In memory the features of one token lie side by side.
-# > - All features of `sat` and `down` <!-- true: np.array_equal(wrong[1].ravel(), x[2:].ravel()) --> → In memory the tokens lie one after the other, so the second half is two tokens.
+# > - All features of `sat` and `down` <!-- true: np.array_equal(wrong[1].ravel(), x[2:].ravel()) --> → The second half of the memory is two tokens.
 # >
 # > <!-- given: There are $h = 2$ heads with $d_k = 3$. A row for each token: $x$ = {[[t, *row] for t, row in zip(SENTENCE, x)]} -->
 
@@ -209,7 +207,7 @@ heads_split(wrong=True)
 # $$\mathrm{head}_i = \mathrm{Attention}(Q W_i^Q,\ K W_i^K,\ V W_i^V)$$
 # $$\mathrm{MultiHead}(Q, K, V) = \mathrm{Concat}(\mathrm{head}_1, \dots, \mathrm{head}_h)\, W^O .$$
 #
-# The class has no $W_i^Q$. It has one `linear_Q.W`, in which they stand side by side as blocks of columns:
+# The class has no $W_i^Q$. In its one `linear_Q.W` they stand side by side as blocks of columns:
 #
 # $$W^Q = [\, W_1^Q \;|\; \cdots \;|\; W_h^Q \,]$$
 #
@@ -219,8 +217,8 @@ heads_split(wrong=True)
 # Each Linear, drawn as a stack of h, is one product for all heads. `split_heads` makes an axis of them, which attention leaves alone.\
 # ![] -->
 #
-# So each Linear is one product for all heads, and then comes `split_heads`. The attention of Lesson 1 is called
-# once: its heads are a further axis in front, which Equation 1 leaves alone.
+# So each Linear is one product for all heads, and then comes `split_heads`. The attention of Lesson 1 is called once: heads are a further axis in
+# front.
 #
 # <!-- say: Go up the shapes beside the figure: (T, d_model), (h, T, d_k), and back. Say: nothing here depends on h but the reshape. Often said and wrong: h heads need h times as many products. -->
 
@@ -239,7 +237,7 @@ figure_2("right", shapes=True)
 #
 # $$\mathrm{Concat}(\mathrm{head}_1, \dots, \mathrm{head}_h)\, W^O = \sum_i \mathrm{head}_i\, W_i^O .$$
 #
-# So each head *adds* its result to the output. A sum has no order: "head 3 does this" is true of one trained model only.
+# So each head *adds* its result. A sum has no order: "head 3 does this" is true of one trained model only.
 #
 # <!-- say: Point at the sum: shuffle its terms and nothing changes. Say: heads have no numbers, only we give them some. Often said and wrong: head 3 does the same in every model. -->
 
@@ -248,7 +246,7 @@ figure_2("right", shapes=True)
 #
 # > **Predict.** Three layers of $d_\mathrm{model} = 512$ have 1, 8 and 64 heads of width $512 / h$. Which has the most parameters?
 # >
-# > - the one with 1 head → Its head is the widest, but there is only one.
+# > - the one with 1 head → Its head is the widest, but alone.
 # > - the one with 64 heads → There are 64 times as many, each 64 times narrower.
 # > - all have as many <!-- true: len(sizes) == 1 --> → Together the heads are as wide as the model, whatever h is.
 # >
@@ -300,8 +298,8 @@ for name in "QKVO":
 # It adds the same $q \cdot b$ to every score of a query, and softmax does not see it. -->
 #
 # Only the bias of the keys leaves the output as it is, but for rounding. The score of query $q$ for key $k_j$ becomes
-# $q \cdot (k_j + b) = q \cdot k_j + q \cdot b$. The second term is the same for every key $j$, so softmax does not see it.
-# So its gradient is zero: it never learns. <!-- result -->
+# $q \cdot (k_j + b) = q \cdot k_j + q \cdot b$. The second term is the same for every key $j$, so softmax does not see it. So its gradient is
+# zero. <!-- result -->
 #
 # <!-- say: Point at the row of K: 0.00 and 0.00. Then at the second column: only Q moves tokens differently. Say: softmax sees differences of scores, and this bias makes none. Often said and wrong: the bias of the queries, because it is the same for all keys. It meets each key with another product. -->
 #
@@ -311,8 +309,8 @@ for name in "QKVO":
 # >
 # > - 1 → Does a negative query prefer the same key as a positive one?
 # > - 2 <!-- true: set(favourites[:, 0]) == {2} --> → A positive query prefers the largest key, a negative one the smallest.
-# > - About 40 → 64 free choices hit about 40 different keys. Is this choice free?
-# > - 64 → Can each query find a key of its own when a score is a product of two numbers?
+# > - About 40 → So many would 64 free choices hit.
+# > - 64 → Can it, when a score is a product of two numbers?
 # >
 # > <!-- given: More heads are narrower heads. In the narrowest, each query and each key is one number, and a score is the product of two. -->
 
@@ -336,8 +334,8 @@ ax.figure
 # ![]
 # A positive query prefers the largest key, a negative one the smallest. -->
 #
-# Two keys are favourites, in each of 20 draws. With $d_k = 1$ the score is a product of two numbers, $q_i k_j$. A positive query prefers the
-# largest key, a negative one the smallest. <!-- result -->
+# Two keys are favourites, in each of 20 draws. The score is a product of two numbers, $q_i k_j$ with $d_k = 1$. A positive query prefers the largest
+# key, a negative one the smallest. <!-- result -->
 #
 # <!-- say: Left: put a finger on a query and go up to the highest line. Right of zero it is always the line of the largest slope, left of zero that of the smallest. Only then the curve. Say: of all lines only two are ever on top. Often said and wrong: 64 free choices hit about 40. They are not free. -->
 #
@@ -345,8 +343,8 @@ ax.figure
 #
 # ## 6.7 Four jobs, h heads
 #
-# Twelve tokens stand on a circle. Each has 4 random numbers, its content, and a one-hot position. At each
-# place the layer must output the contents of *four* neighbours: 2 before, 1 before, 1 after, 2 after.
+# Twelve tokens stand on a circle, each with 4 random numbers, its content, and a one-hot position. At each place the layer must output the contents of
+# *four* neighbours: 2 before, 1 before, 1 after, 2 after.
 
 # %%
 T, places = 12, (-2, -1, 1, 2)
@@ -379,8 +377,8 @@ def fit(h, steps=3000, seed=0, blind=False, **widths):
 # > **Predict.** Layers with $h$ = 1, 2, 4, 8 and 16 heads, $d_k = 16/h$, learn for 3000 steps. Which of them end with an error above 0.1?
 # >
 # > - None, since all have the same number of parameters → But how many means does one head give?
-# > - Those with 1 and 2 heads → Too few is one way to fail. Is it the only one?
-# > - Those with 8 and 16 heads → More than four are not needed. But are four reached by one?
+# > - Those with 1 and 2 heads → Is too few the only way to fail?
+# > - Those with 8 and 16 heads → Are four neighbours reached by one?
 # > - Those with 1, 2 and 16 heads <!-- true: [h for h, error in final.items() if error > 0.1] == [1, 2, 16] --> → Few heads give too few means. Sixteen are too narrow to find a neighbour.
 # >
 # > <!-- given: Twelve tokens stand on a circle. Each has 4 random numbers, its content, and a one-hot position. At each place the layer must give out the contents of four neighbours: 2 before, 1 before, 1 after, 2 after. A layer that always answers 0 has an error of 1. -->
@@ -396,7 +394,7 @@ for h, error in final.items():
 # [print]
 # If each head finds one neighbour, the error is $1 - h/4$. With 16, something else fails. -->
 #
-# One head gives one weighted mean of contents at each place, and four are wanted. If each head finds one neighbour, the error is $1 - h/4$. <!-- result -->
+# One head gives one weighted mean of contents, and four are wanted. If each head finds one neighbour, the error is $1 - h/4$. <!-- result -->
 #
 # <!-- say: Point at 1 and 2: too few means. Then at 16: something else fails. Say: there are two ways to fail, and the next slide separates them. Often said and wrong: more heads are always better, since they can do all that fewer can. -->
 #
@@ -410,8 +408,8 @@ for blind, errors in end.items():
 # %% [markdown]
 # Yes: blind, one head ends at $1 - 1/4$. <!-- result -->
 #
-# The 16 heads are 1 wide, so a query has two favourites to choose from (Lesson 6.6). But their values are 1
-# wide, too. Which is the reason? Make queries and keys 4 wide.
+# The 16 heads are 1 wide, so a query has two favourites (Lesson 6.6). But their values are 1 wide, too. Which is the reason? Make queries and keys 4
+# wide.
 #
 # <!-- slide: The 16 heads solve the job now
 # The 16 heads are 1 wide, so a query has two favourites to choose from (Lesson 6.6). But their values are 1 wide, too. Which is the reason? Make queries and keys 4 wide.
@@ -423,7 +421,7 @@ _, wider = fit(16, d_k=4, d_v=1)
 print(f"d_k = 1  error of 16 heads {final[16]:.2f}\nd_k = 4  error of 16 heads {wider:.2f}")
 
 # %% [markdown]
-# The 16 heads solve the job now (all this with one seed). So it was the width of queries and keys. (The 8 heads are 2 wide: after training all 12 keys lie on the edge, as on a circle.) <!-- result -->
+# The 16 heads solve the job now (all this with one seed). So it was the width of queries and keys. <!-- result -->
 #
 # <!-- say: Say that all this is with one seed. Point at the error: it is nearly nothing now, and only the width of queries and keys has changed. Often said and wrong: the values were too narrow. -->
 #
@@ -479,8 +477,6 @@ for h, d_k, bleu in ((1, 512, 24.9), (4, 128, 25.5), (8, 64, 25.8), (16, 32, 25.
 # <!-- say: Find the row without a bar that has h = 8 and d_k = 64: the base model. Above and below it the bars grow. Say: 8 and 16 are best, but by one point only. Often said and wrong: one head is useless. It loses 0.9 BLEU. -->
 #
 # ## 6.8 For the keen: a loop over the heads, and backward
-#
-# Check Lesson 6.3.
 
 # %%
 layer = MultiHeadAttention(d_model, h, rng=rng)
@@ -494,8 +490,8 @@ by_sum = sum(head @ W_O[i] for head, i in zip(heads, columns))
 print(f"sum over heads against the class:  {np.abs(by_sum - y).max():.0e}")
 
 # %% [markdown]
-# Both give what the class gives. For the backward nothing new has to be derived. `split_heads` only moves numbers, so its backward moves the gradients back: it is
-# `merge_heads`, and the other way round. The rest is `Linear` and Lesson 4. <!-- result -->
+# Both give what the class gives. `split_heads` only moves numbers, so its backward is `merge_heads`, and the other way round. The rest is `Linear` and
+# Lesson 4. <!-- result -->
 
 # %%
 x_Q, x_K, x_V = rng.standard_normal((2, 3, 16)), *rng.standard_normal((2, 2, 5, 16))
@@ -508,7 +504,8 @@ print("the check of Lesson 4 passes:", bool(report))
 # <!-- slide: Write your number down, then measure
 # Lesson 6.7 made queries and keys wider. Now make the *values* narrow, and nothing else: four heads with $d_k = 4$, as before, but $d_v = 1$. All four still find their neighbours. What is the error after 1500 steps? (It was nearly 0. A layer that always answers 0 has an error of 1.) -->
 #
-# Lesson 6.7 made queries and keys wider. Now make the *values* narrow, and nothing else: four heads with $d_k = 4$, as before, but $d_v = 1$. All four still find their neighbours. What is the error after 1500 steps? (It was nearly 0. A layer that always answers 0 has an error of 1.) First type the number that you predict. Then write the lines that measure it.
+# Now make the *values* narrow, and nothing else: four heads with $d_k = 4$, as in Lesson 6.7, but $d_v = 1$. All four still find their neighbours. What
+# is the error after 1500 steps? (It was nearly 0; always answering 0 has an error of 1.)
 
 # %% show=false
 from aiayn_course.exercises import judge
@@ -538,13 +535,13 @@ print("all true")
 # %% [markdown]
 # ## Summary
 #
-# - One head gives each query one weighted mean. Two heads answer two questions, side by side.
+# - One head gives each query one weighted mean; two answer two questions.
 # - Splitting divides the features, never the sequence: reshape to (T, h, d_k), then move h forward.
 # - One projection of width $h\, d_k$ is $h$ projections side by side; $\mathrm{Concat}(\dots)W^O$ is a sum over heads, without order.
-# - The layer has $4\, d_\mathrm{model}^2$ parameters and the same products for every $h$, if $h\, d_k = d_\mathrm{model}$. Only the number of scores grows.
+# - The layer has $4\, d_\mathrm{model}^2$ parameters and the same products for every $h$, if $h\, d_k = d_\mathrm{model}$; only the scores grow.
 # - A head with queries and keys of width 1 can prefer only two keys.
 #
-# **What you can do now:** choose a number of heads and say what it costs. Exercise 6 asks for the whole box.
+# **What you can do now:** choose a number of heads and say what it costs (Exercise 6).
 #
 # Try it: [the reversing model, whose heads you can mute](../docs/live/reverse.html#src=3+1+4+1+5+9+2+6&kind=cross&layer=1&head=0)<!-- else: (README.md says how to get this page) -->.<!-- repository only --> `python docs/make_live_pages.py` makes the page.<!-- end -->
 #
@@ -554,9 +551,8 @@ print("all true")
 #
 # <details><summary>Answer</summary>
 #
-# The product is a matrix of $d_\mathrm{model} \times d_\mathrm{model}$ with rank $d_k$ at most. In the base model it has
-# $512 \cdot 512$ numbers for each head, and the two factors have $2 \cdot 512 \cdot 64$: four times fewer. And each score
-# would be a dot product of width 512 instead of 64.
+# The product is a matrix of $d_\mathrm{model} \times d_\mathrm{model}$ with rank $d_k$ at most. In the base model it has $512 \cdot 512$ numbers for
+# each head, and the two factors have $2 \cdot 512 \cdot 64$: four times fewer. And each score would be a dot product of width 512.
 #
 # </details>
 #
@@ -573,8 +569,8 @@ print("all true")
 #
 # <details><summary>Answer</summary>
 #
-# Set the rows $W_3^O$ to zero: the output is a sum over heads, and its term is gone. Or delete the columns of $W_3^Q, W_3^K, W_3^V$ and
-# these rows: a layer with $h - 1$ heads of the same $d_k$. Then $h\, d_k$ is smaller than
-# $d_\mathrm{model}$, which is allowed: `MultiHeadAttention(d_model, h - 1, d_k=d_k, d_v=d_v, rng=rng)`.
+# Set the rows $W_3^O$ to zero: the output is a sum over heads, and its term is gone. Or delete the columns of $W_3^Q, W_3^K, W_3^V$ and these rows: a
+# layer with $h - 1$ heads of the same $d_k$. Then $h\, d_k$ is smaller than $d_\mathrm{model}$:
+# `MultiHeadAttention(d_model, h - 1, d_k=d_k, d_v=d_v, rng=rng)`.
 #
 # </details>

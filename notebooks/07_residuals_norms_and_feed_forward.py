@@ -3,13 +3,11 @@
 #
 # | | |
 # |---|---|
-# | **You will do** | send a gradient through 24 layers with and without "Add"; normalise one token by hand; compute an encoder layer, forwards and backwards, with its own parts |
-# | **You will learn** | why the paper writes $x + \mathrm{Sublayer}(x)$; why layer norm runs over the features; what the feed-forward network sees; what changes with the norm before the sub-layer |
+# | **You will do** | send a gradient through 24 layers with and without "Add"; normalise one token by hand; compute an encoder layer, forwards and backwards |
+# | **You will learn** | why the paper writes $x + \mathrm{Sublayer}(x)$; why layer norm runs over the features; what changes with the norm before the sub-layer |
 # | **You need** | Lessons 1 and 2, the chain rule; for Lesson 7.6 also Lessons 4 and 6 |
 # | **Paper** | Section 3.1, Section 3.3, Equation 2, Section 5.4, Figure 1 |
-# | **Time** | two halves, *see* (to the end of Lesson 7.3) and *then prove* (from Lesson 7.4 on), of about 40 minutes each: estimated, never timed in a class; without Lesson 7.8, which is *for the keen*: run its cell, skip its text |
-#
-# Run the cells from top to bottom. Wherever it says **Predict**, stop, choose an answer, and only then go on.
+# | **Time** | *see*, and from Lesson 7.4 on *then prove*: about 40 minutes each (estimated); of the parts *for the keen* run the cells, skip the text |
 
 # %%
 import importlib.util
@@ -40,7 +38,8 @@ from aiayn_np.variants.pre_norm import PreNormEncoderLayer
 np.set_printoptions(precision=4, suppress=True)
 
 # %% [markdown]
-# Stack 24 small layers $y = f(x)$. Each $f$ is a feed-forward network (Lesson 7.5). Send a gradient of length 1 in at the top, and measure its length below each layer on its way down. Five stacks, with the range:
+# Stack 24 small layers $y = f(x)$, each a feed-forward network (Lesson 7.5). Send a gradient of length 1 in at the top, and measure its length below
+# each layer. Five stacks, with the range:
 #
 # <!-- slide:
 # Stack 24 small layers $y = f(x)$. Each $f$ is a feed-forward network (Lesson 7.5). Send a gradient of length 1 in at the top, and measure its length below each layer on its way down.\
@@ -75,9 +74,9 @@ print(f"share of the gradient of x that one layer lets through: {np.median(plain
 ax.figure
 
 # %% [markdown]
-# About a millionth of the gradient is left. The gradient of a weight is a product, of the input of its layer and the gradient that arrives. Inputs shrink on the way up as gradients do on the way down. So the gradient of $W_1$ is tiny in *all* layers; only that of a bias, which no input multiplies, shrinks downwards. <!-- result -->
-#
-# Models of 24 layers are trained all the same, with two more boxes around attention.
+# About a millionth of the gradient is left. The gradient of a weight is the input of its layer times the gradient that arrives, and inputs shrink on
+# the way up as gradients do on the way down. So the gradient of $W_1$ is tiny in *all* layers; only that of a bias, which no input multiplies, shrinks
+# downwards. <!-- result -->
 #
 # <!-- slide: Attention is a **sub-layer**, and the feed-forward network another
 # Models of 24 layers are trained all the same, with two more boxes around attention.\
@@ -92,7 +91,8 @@ figure_1("add_norm", "feed_forward")
 # Around each the paper puts the same frame, whose sum is called a **residual connection** (Section 3.1, Section 5.4; dropout is in Lesson 7.6):\
 # $$\mathrm{LayerNorm}\big(x + \mathrm{Dropout}(\mathrm{Sublayer}(x))\big)$$ -->
 #
-# Attention is a **sub-layer**, and the feed-forward network another. Around each the paper puts the same frame, whose sum is called a **residual connection** (Section 3.1, Section 5.4; dropout is in Lesson 7.6):
+# Attention is a **sub-layer**, and the feed-forward network another. Around each stands the same frame, whose sum is a **residual connection** (Section 3.1,
+# Section 5.4):
 #
 # $$\mathrm{LayerNorm}\big(x + \mathrm{Dropout}(\mathrm{Sublayer}(x))\big)$$
 #
@@ -102,8 +102,8 @@ figure_1("add_norm", "feed_forward")
 #
 # > **Predict.** Without the sum, one layer lets about $0.57$ of the gradient through, and 24 layers about a millionth. *With* the sum, how long is the gradient that arrives?
 # >
-# > - About 1/25: it vanishes, only more slowly → On the way back the sum gives the gradient to both of its terms. Is anything lost?
-# > - About 1: as it was sent in → The straight way alone would give this. What comes through f is added.
+# > - About 1/25: it vanishes, only more slowly → The sum gives the gradient to both of its terms.
+# > - About 1: as it was sent in → And what comes through f?
 # > - About 25: it grows <!-- true: 10 < np.median(added[:, 0, -1]) < 100 and plain[:, 0, -1].max() < 1e-5 --> → Each layer adds to the gradient what comes through f, at about a right angle: √(1 + 0.57²) is 1.15, and 24 such factors make 29.
 # >
 # > <!-- given: Each of 24 layers is $y = x + f(x)$, where $f$ is an untrained network. A gradient of length 1 goes in at the top. -->
@@ -135,11 +135,14 @@ fig
 # - $x$ and $f(x)$ are added, so every sub-layer has one width, `d_model` (Section 3.1).\
 # - Nothing limits the sum. Something must keep it in range. -->
 #
-# With the sum the gradient does not vanish; it has even grown. What comes straight has the length 1, what comes through $f$ about 0.57, and in random directions lengths add in squares: $\sqrt{1 + 0.57^2} \approx 1.15$. $1.15^{24}$ is about 29, near the 26 that is measured, and $0.57^{24}$ about $10^{-6}$. The gradients of the weights are no longer tiny. <!-- result --> If $J_l$ is the Jacobian of $f$ in layer $l$, then the Jacobian of the stack is
+# With the sum the gradient does not vanish; it has even grown. What comes straight has the length 1, what comes through $f$ about 0.57, and in random
+# directions lengths add in squares: $\sqrt{1 + 0.57^2} \approx 1.15$. $1.15^{24}$ is about 29, near what is measured, and $0.57^{24}$ about $10^{-6}$.
+# The gradients of the weights are no longer tiny. <!-- result --> If $J_l$ is the Jacobian of $f$ in layer $l$, then the Jacobian of the stack is
 #
 # $$\text{without:}\quad J_N \cdots J_2 J_1 \qquad\qquad \text{with:}\quad (I + J_N) \cdots (I + J_2)(I + J_1) = I + \dots$$
 #
-# The product on the left is tiny when its factors are small, and huge when they are large. Multiply out the one on the right, and its first term is $I$, whatever the other terms do: a **straight path** on which no layer changes anything. So:
+# The product on the left is tiny when its factors are small, and huge when they are large. The first term of the one on the right is $I$, whatever the
+# others do: a **straight path** on which no layer changes anything. So:
 #
 # - $x$ and $f(x)$ are added, so every sub-layer has one width, `d_model` (Section 3.1).
 # - Nothing limits the sum. Something must keep it in range.
@@ -164,9 +167,9 @@ print("mean", x.mean(), "  variance", variance, "  x_hat", x_hat, "  the class",
 # > **Predict.** Every feature is multiplied by 10, and then 100 is added. What is the output of layer norm now?
 # >
 # > - The same as before <!-- true: np.abs(norm(10 * x + 100) - norm(x)).max() < 1e-5 --> → The mean takes away the 100, and the standard deviation is ten times as large.
-# > - Ten times the output from before → The features are ten times as far apart. What are they divided by?
+# > - Ten times the output from before → What are the features divided by?
 # > - The output from before, plus 100 → What has become of the mean, which is subtracted?
-# > - Ten times the output from before, plus 100 → The norm would have to let size and offset through.
+# > - Ten times the output from before, plus 100 → So size and offset would come through.
 # >
 # > <!-- given: The token $x$ is {np.array([15., 9., 7., 1.])}, and its layer norm is {LayerNorm(4)(np.array([15., 9., 7., 1.]))}. -->
 
@@ -181,12 +184,13 @@ print("10 x + 100 ", norm(10 * x + 100))
 #
 # Layer norm removes the offset and the size of a token, and keeps which features stand out. <!-- result -->
 #
-# The small `eps` keeps equal features from giving $0/0$. The learned **gamma** and **beta**, one of each for every feature, can bring size and offset back: $\gamma = 5$, $\beta = 8$ would undo this norm.
+# `eps` keeps equal features from giving $0/0$. The learned **gamma** and **beta**, one of each for every feature, can bring size and offset back:
+# $\gamma = 5$, $\beta = 8$ would undo this norm.
 #
 # ## 7.3 Why over the features, and not over the batch?
 #
-# **Batch norm** (Ioffe and Szegedy, 2015) uses the same formula in the other direction: it takes the mean of each *feature*, over all tokens of all
-# sequences. The drawing shows both for a batch of two sentences, the second with a token of padding.
+# **Batch norm** (Ioffe and Szegedy, 2015) takes the mean of each *feature*, over all tokens of all sequences. The drawing shows both for two sentences,
+# the second with a token of padding.
 #
 # <!-- slide:
 # The drawing shows both for a batch of two sentences, the second with a token of padding.\
@@ -197,7 +201,7 @@ print("10 x + 100 ", norm(10 * x + 100))
 norm_axes()
 
 # %% [markdown]
-# Keep one sequence, and change what is around it: another neighbour, or three positions of padding. Which of the two norms then gives the sequence another output?
+# Keep one sequence, and change what is around it: another neighbour, or padding. Which norm then gives it another output?
 #
 # <!-- slide:
 # [print]
@@ -219,11 +223,14 @@ print("one token alone, batch norm:", f(x[:1, :1])[0, 0])
 # %% [markdown]
 # Only batch norm does, with padding, too: a translation would depend on the other sentences of the batch. <!-- result -->
 #
-# A model that writes begins with one token. A single row *is* its mean, and batch norm gives zeros. Layer norm **normalises a token by its own features alone**, in training and in use.
+# A model that writes begins with one token: that row *is* its mean, and batch norm gives zeros. Layer norm **normalises a token by its own features
+# alone**.
 #
 # ## 7.4 Back through the norm
 #
-# Two changes of $x$ change nothing: a shift of all features, and another scale. So in these two directions the slope is 0: the gradient has no component along $(1, 1, 1, 1)$, and none along $\hat x$ (but for eps). The backward begins with $g = \gamma \cdot \mathrm{grad\_y}$, takes both components out, and divides by the standard deviation $\sigma$, as the forward did (Exercise 2 derives it):
+# A shift of all features and another scale change nothing. So the gradient has no component along $(1, 1, 1, 1)$, and none along $\hat x$ (but for
+# eps). The backward begins with $g = \gamma \cdot \mathrm{grad\_y}$, takes both components out, and divides by the standard deviation $\sigma$
+# (Exercise 2 derives it):
 #
 # $$\mathrm{grad\_x} = \frac{1}{\sigma}\big(g - \mathrm{mean}(g) - \hat x\, \mathrm{mean}(g\, \hat x)\big)$$
 #
@@ -249,7 +256,7 @@ print(with_means, from_class, sep="\n")
 #
 # ## 7.5 Feed-forward: each token by itself
 #
-# The other sub-layer is Equation 2: it widens a token to $d_{ff}$ numbers, sets the negative ones to 0 (this is ReLU), and narrows it again.
+# Equation 2 widens a token to $d_{ff}$ numbers, sets the negative ones to 0 (ReLU), and narrows it again.
 #
 # $$\mathrm{FFN}(x) = \max(0,\, x W_1 + b_1)\, W_2 + b_2$$
 #
@@ -279,8 +286,8 @@ print("tokens of the output that change:", tokens)
 # > **Predict.** In an encoder layer of the base model, $d_\mathrm{model} = 512$ and $d_{ff} = 2048$. Where are its parameters?
 # >
 # > - Two thirds in the feed-forward network <!-- true: 0.66 < fed / sum(sizes.values()) < 0.67 --> → It has two matrices of four squares each, and the attention four squares.
-# > - Half in the attention, half in the network → An attention has four square matrices. How wide are the two of the network?
-# > - Two thirds in the attention → Attention is what the paper is named after. Count its four matrices, and the two of the network.
+# > - Half in the attention, half in the network → How wide are the network's two matrices?
+# > - Two thirds in the attention → Count its four matrices, and the two of the network.
 # > - Two thirds in the norms → A norm has two numbers for each feature.
 
 # %%
@@ -315,9 +322,9 @@ print("largest difference from the layer:", np.abs(by_hand - y).max())
 #
 # > **Predict.** How many gradients meet at the input $x$ of the layer?
 # >
-# > - 1 → A gradient comes back from every place where x is used.
-# > - 2 → One from the sum and one from the attention. How many inputs does the attention have?
-# > - 3 → The attention gives back three. Is x used anywhere else?
+# > - 1 → One comes back from every place where x is used.
+# > - 2 → How many inputs does the attention have?
+# > - 3 → The attention gives back three. And else?
 # > - 4 <!-- true: len(terms) == 4 and np.abs(sum(terms.values()) - from_layer).max() < 1e-12 --> → x is used in the sum, and as queries, keys and values.
 # >
 # > <!-- given: $x_1 = \mathrm{LayerNorm}(x + \mathrm{attention}(x, x, x))$ and $y = \mathrm{LayerNorm}(x_1 + \mathrm{FFN}(x_1))$. -->
@@ -340,7 +347,8 @@ print(f"largest difference of their sum from the layer: {np.abs(sum(terms.values
 #
 # Four gradients meet, and they add up to the layer's. <!-- result -->
 #
-# One part of the frame did nothing so far: **dropout** (Section 5.4). Given a random generator, it sets a share of the sub-layer's output to 0, *before* the sum, so the straight path is never cut.
+# **Dropout** (Section 5.4) did nothing so far. Given a random generator, it sets a share of the sub-layer's output to 0, *before* the sum, so the
+# straight path is never cut.
 #
 # <!-- slide: What is kept is divided by $1 - P_\mathrm{drop}$, so the mean stays 1
 # One part of the frame did nothing so far: **dropout** (Section 5.4). Given a random generator, it sets a share of the sub-layer's output to 0, *before* the sum, so the straight path is never cut.\
@@ -369,7 +377,8 @@ norm_places()
 # %% [markdown]
 # $$\text{post:}\quad x_{l+1} = \mathrm{LayerNorm}\big(x_l + \mathrm{Sublayer}(x_l)\big) \qquad\qquad \text{pre:}\quad x_{l+1} = x_l + \mathrm{Sublayer}\big(\mathrm{LayerNorm}(x_l)\big)$$
 #
-# Look for the straight path of Lesson 7.1. With pre-norm it consists of sums only. With post-norm a norm stands on it after every sum, and multiplies by its $1/\sigma$.
+# The straight path of Lesson 7.1 consists of sums only with pre-norm. With post-norm a norm stands on it after every sum, and multiplies by its
+# $1/\sigma$.
 #
 # Watch the first layers of a pre-norm stack that is not trained:
 
@@ -388,10 +397,10 @@ print("variance after 0 to 4 layers:", np.round(variances(PreNormEncoderLayer, 4
 # %% [markdown]
 # > **Predict.** How large are the numbers, their standard deviation, after 24 layers of pre-norm?
 # >
-# > - About 1 → Each sub-layer gets an input of size 1. What does it do with the sum?
+# > - About 1 → Each sub-layer gets an input of size 1. But the sum?
 # > - About 5 <!-- true: 3 < sizes["pre-norm"] < 7 and abs(sizes["post-norm"] - 1) < 0.01 --> → The variance goes on to rise, by about 1 with each layer. The size is its root.
-# > - About 25 → That is the variance. Random terms add up in variance, not in size.
-# > - Many thousands → Each layer would have to multiply. What does it do with the sum?
+# > - About 25 → That is the variance.
+# > - Many thousands → Each layer would have to multiply.
 # >
 # > <!-- given: $x_{l+1} = x_l + \mathrm{Sublayer}(\mathrm{LayerNorm}(x_l))$ twice in each layer. The variance after 0, 1, 2, 3 and 4 layers: {variances(PreNormEncoderLayer, 4)} -->
 
@@ -412,11 +421,12 @@ ax.figure
 #
 # With pre-norm the size grows with the root of the depth: the variance rises by about 1 with each layer. <!-- result -->
 #
-# So a pre-norm stack **needs one more norm at its end**, and `Transformer` adds it. Post-norm sets every token back to size 1. What the two places do to training, Lesson 10.4 measures.
+# So a pre-norm stack **needs one more norm at its end**, and `Transformer` adds it. Post-norm sets every token back to size 1. (Training: Lesson 10.4.)
 #
 # ## 7.8 For the keen: dropout, or stop in time?
 #
-# Here are models that learned from 200 sequences alone (experiment `dropout`). Who sees the loss on others rise can also stop in time. So compare with the best step of those without dropout:
+# Here are models that learned from 200 sequences alone (experiment `dropout`), and the best step of those without dropout, where one could stop in
+# time:
 
 # %% show=[]
 if Path("../figures/dropout.json").exists():                           # what the whole experiment found
@@ -436,7 +446,8 @@ for name, x in {"without, at the end": without[:, -1], "without, at its best ste
 # <!-- slide: Write your number down, then measure
 # The opening drew the gradient of the *weights*, since these learn. Ask the same of 24 pre-norm layers, `PreNormEncoderLayer(64, 256, 4, rng=rng)` with seed 0: send a random gradient in at the top, and divide the length of the gradient of $W_1$ in the lowest layer by that in the top layer. What do you get? -->
 #
-# The opening drew the gradient of the *weights*, since these learn. Ask the same of 24 pre-norm layers, `PreNormEncoderLayer(64, 256, 4, rng=rng)` with seed 0: send a random gradient in at the top, and divide the length of the gradient of $W_1$ in the lowest layer by that in the top layer. What do you get? First type the number that you predict. Then write the lines that measure it.
+# The opening drew the gradient of the *weights*. Take 24 pre-norm layers, `PreNormEncoderLayer(64, 256, 4, rng=rng)` with seed 0, send a random
+# gradient in at the top, and divide the length of the gradient of $W_1$ in the lowest layer by that in the top layer. What do you get?
 
 # %% show=false
 from aiayn_course.exercises import judge
@@ -477,11 +488,12 @@ print("all true")
 # ## Summary
 #
 # - **Add** gives the gradient a path that does not depend on the weights: $I + J$ instead of $J$.
-# - **Norm** removes offset and size from each token by itself. It does not see the batch or the padding.
+# - **Norm** removes offset and size from each token by itself, whatever the batch.
 # - **Feed-forward** is the same network at every position, with two thirds of a layer's parameters.
 # - Post-norm (the paper) keeps the signal at size 1 and puts norms on the straight path. Pre-norm keeps the path and lets the signal grow.
 #
-# **What you can do now:** put the frame around any sub-layer, send a gradient back through it by hand, and say what becomes of a gradient in a deep stack (Exercises 2, 7 and 12). Lesson 8 gives the tokens their places.
+# **What you can do now:** put the frame around any sub-layer, send a gradient back through it by hand, and say what becomes of it in a deep stack
+# (Exercises 2, 7 and 12).
 #
 # ## Questions
 #
@@ -490,9 +502,8 @@ print("all true")
 #
 # <details><summary>Answer</summary>
 #
-# It has no term $\mathrm{mean}(g)$. This term removes the direction $(1, 1, 1, 1)$, because layer norm does not notice a
-# shift of all features. RMS norm does notice it, so its gradient may have a component in this direction. A change of
-# scale still changes nothing, so the term with $\hat x$ stays.
+# It has no term $\mathrm{mean}(g)$. This term removes the direction $(1, 1, 1, 1)$, because layer norm does not notice a shift of all features; RMS
+# norm does. A change of scale still changes nothing, so the term with $\hat x$ stays.
 #
 # </details>
 #
@@ -500,9 +511,8 @@ print("all true")
 #
 # <details><summary>Answer</summary>
 #
-# One linear map from `d_model` to `d_model` is left: $(x W_1 + b_1) W_2 + b_2 = x\, (W_1 W_2) + (b_1 W_2 + b_2)$. In the
-# base model $512 \cdot 512$ numbers and a bias would do the work of two million. Without the ReLU the wide layer in the
-# middle is useless.
+# One linear map from `d_model` to `d_model` is left: $(x W_1 + b_1) W_2 + b_2 = x\, (W_1 W_2) + (b_1 W_2 + b_2)$. In the base model $512 \cdot 512$
+# numbers and a bias would do the work of two million.
 #
 # </details>
 #
@@ -510,6 +520,7 @@ print("all true")
 #
 # <details><summary>Answer</summary>
 #
-# Yes, at one size only. A layer must let through $1 / 0.57 = 1.75$ times as much, so each of its two matrices must be $\sqrt{1.75} = 1.32$ times as large. A little more, and the product of 24 factors explodes; a little less, and it vanishes. Training changes the weights, and nothing keeps them at that size.
+# Yes, at one size only. A layer must let through $1 / 0.57 = 1.75$ times as much, so each of its two matrices must be $\sqrt{1.75} = 1.32$ times as
+# large. A little more, and the product of 24 factors explodes; a little less, and it vanishes. Training changes the weights.
 #
 # </details>

@@ -3,13 +3,11 @@
 #
 # | | |
 # |---|---|
-# | **You will do** | test five ways to number the tokens; compute the sinusoids by hand, and turn one position into another with a rotation |
+# | **You will do** | test five ways to number the tokens; compute the sinusoids by hand; turn one position into another with a rotation |
 # | **You will learn** | what a code of positions must satisfy; why the embedding is multiplied by $\sqrt{d_\mathrm{model}}$; what speaks for learned and for sinusoidal positions |
 # | **You need** | Lesson 1, Lesson 5 (masks) and Lesson 7 (layer norm, feed-forward); sine, cosine and their addition theorem |
 # | **Paper** | Section 3.5, Section 3.4, Table 3 (E) |
-# | **Time** | two halves, *see* (to the end of Lesson 8.3) and *then prove* (from Lesson 8.4 on), of about 40 minutes each: estimated, never timed in a class |
-#
-# Run the cells from top to bottom. Wherever it says **Predict**, stop, choose an answer, and only then go on.
+# | **Time** | *see*, and from Lesson 8.4 on *then prove*: about 40 minutes each (estimated) |
 
 # %%
 import importlib.util
@@ -48,12 +46,12 @@ from aiayn_np.variants.rotary import NoPositions
 np.set_printoptions(precision=4, suppress=True)
 
 # %% [markdown]
-# In Lesson 1 a model learned to write all of 500 fresh sequences backwards. Train it again, with one part taken away: the positions.
+# In Lesson 1 a model learned to write all of 500 fresh sequences backwards. Train it again without the positions.
 #
 # > **Predict.** How many of the 500 does it now write backwards without a mistake?
 # >
-# > - Nearly all → The digits stand in order. Which part of the model sees the order?
-# > - About half → It can see which digits stand there. In how many orders could they stand?
+# > - Nearly all → Which part of the model sees the order?
+# > - About half → In how many orders could the digits stand?
 # > - Nearly none <!-- true: end.validation < 0.05 --> → It can know which digits to write, but not in which order.
 # >
 # > <!-- given: Sequences of 3 to 8 digits. The model of Lesson 1 is trained again, on as many, but nothing says where a digit stands. -->
@@ -71,8 +69,6 @@ print(f"written backwards without a mistake: {end.validation:.1%}")
 # What does it no longer know? -->
 #
 # It fails. <!-- result --> What does it no longer know?
-#
-# This lesson is about the embeddings, and the two circles where positions are added.
 #
 # <!-- slide:
 # This lesson is about the embeddings, and the two circles where positions are added.\
@@ -103,7 +99,7 @@ encoder = Encoder([EncoderLayer(16, 32, 2, rng=rng) for _ in range(2)])    # N =
 y_plain = encoder(embedding(ids))                                      # (B, T, d_model)
 
 # %% [markdown]
-# `cat` is the second word of one sentence and the last of the other. Are its two outputs alike? Compare.
+# `cat` is the second word of one sentence and the last of the other. Are its two outputs alike?
 #
 # <!-- slide: The two vectors are equal, but for rounding
 # `cat` is the second word of one sentence and the last of the other. Are its two outputs alike? Compare.
@@ -118,14 +114,16 @@ print(f"the outputs for cat differ by at most {np.abs(y_plain[0, 1] - y_plain[1,
 # The reason is short. Let a permutation $P$ move the rows of $x$. The queries become $PQ$, the keys $PK$, and the scores $PQ(PK)^\top = P\,QK^\top P^\top$: the same numbers, with rows and columns moved. Softmax works in each row, so the weights $A$ move in the same way. In $(P A P^\top)(P V) = P\,(A V)$ the inner $P^\top P$ is $I$. The layer norm and the feed-forward network never look at other tokens. So every layer $f$, and every stack of them, is **permutation-equivariant**:\
 # $$f(Px) = P f(x).$$ -->
 #
-# The two vectors are equal, but for rounding. So the model above knew which digits to write, not in which order. This encoder could not tell "dog bites man" from "man bites dog" either. <!-- result -->
+# The two vectors are equal, but for rounding. So the model above knew which digits to write, not in which order; and no such encoder tells "dog bites
+# man" from "man bites dog". <!-- result -->
 #
-# The reason is short. Let a permutation $P$ move the rows of $x$. The queries become $PQ$, the keys $PK$, and the scores
-# $PQ(PK)^\top = P\,QK^\top P^\top$: the same numbers, with rows and columns moved. Softmax works in each row, so the weights $A$ move in the same way. In $(P A P^\top)(P V) = P\,(A V)$ the inner $P^\top P$ is $I$. The layer norm and the feed-forward network never look at other tokens. So every layer $f$, and every stack of them, is **permutation-equivariant**:
+# Let a permutation $P$ move the rows of $x$. The queries become $PQ$, the keys $PK$, and the scores $PQ(PK)^\top = P\,QK^\top P^\top$: rows and columns
+# have moved. Softmax works in each row, so the weights $A$ move alike. In $(P A P^\top)(P V) = P\,(A V)$ the inner $P^\top P$ is $I$. The layer norm
+# and the feed-forward network never look at other tokens. So every layer $f$, and every stack of them, is **permutation-equivariant**:
 #
 # $$f(Px) = P f(x).$$
 #
-# The decoder's causal mask breaks the symmetry: how many tokens one may look at depends on its place. An encoder has no causal mask, so it needs positions.
+# The decoder's causal mask breaks the symmetry: how many tokens one may look at depends on its place. An encoder has none, so it needs positions.
 #
 # ## 8.2 What must a code of positions satisfy?
 #
@@ -138,13 +136,11 @@ print(f"the outputs for cat differ by at most {np.abs(y_plain[0, 1] - y_plain[1,
 # 4. **one distance for one step**: from 7 to 8 is as far as from 8 to 9, so that "the next one" means one thing;\
 # 5. **order**: what is near in the sentence is near in the code. -->
 #
-# Add to each token a vector that says where it stands. Which vector? Five wishes:
+# Add to each token a vector that says where it stands. Five wishes:
 #
 # 1. **unique**: no two positions have the same code;
 # 2. **bounded**: the numbers do not grow with the sequence and drown the word;
-# 3. **the same at every length**: position 3 is position 3, in a sentence of 16 words or of 512;
-# 4. **one distance for one step**: from 7 to 8 is as far as from 8 to 9, so that "the next one" means one thing;
-# 5. **order**: what is near in the sentence is near in the code.
+# 3. **the same at every length**: position 3 is position 3, in 16 words or in 512; **one distance for one step**: from 7 to 8 is as far as from 8 to 9; **order**: what is near in the sentence is near in the code.
 #
 # Five candidates, each a function of the length $T$ that gives a table, one row for each position.
 #
@@ -171,13 +167,14 @@ fig.colorbar(image, ax=fig.axes)
 fig
 
 # %% [markdown]
-# Each row is the code of a position. On the left the lowest binary digit flips with every position, the next one half as often. On the right are the sines of our code: each column is a wave, a counter without jumps. (32 features: the 8 fastest of 16 sines.) <!-- result -->
+# On the left the lowest binary digit flips with every position, the next one half as often. On the right each column, a sine, is a wave, a counter
+# without jumps. (The 8 fastest of 16 sines.) <!-- result -->
 #
 # > **Predict.** One-hot: position 0 is √2 away from position 1. How far is it from position 256?
 # >
 # > - Also √2 <!-- true: np.allclose(far(codes["one-hot"](512), 256), 2**0.5) --> → Two entries differ, by 1 each, whichever positions they are.
-# > - 256 times as far → That would be a code which counts. How many entries of two one-hot codes differ?
-# > - 16 times as far → That would need 512 entries that differ. How many do?
+# > - 256 times as far → How many entries of two one-hot codes differ?
+# > - 16 times as far → That would need 512 entries that differ.
 # >
 # > <!-- given: The one-hot code of position $n$ has a 1 at place $n$, and 0 elsewhere. -->
 
@@ -201,15 +198,17 @@ for name, code in codes.items():
 # [print]
 # So one-hot has no order, and breaks wish 5. It also needs a column for every position. **The integer** drowns the word (2). **pos / T** has another code for position 3 in every length (3). **Binary** steps unevenly (4): from 0 to 1 one digit flips, from 255 to 256 all nine. And positions 256 apart are nearer than neighbours, on average (5). **The sinusoids** keep all five, the last one only on average, (✓): from distance 1 to 16 and 256 the mean grows, but not with each step. -->
 #
-# One-hot codes are all equally far apart. So one-hot has no order, and breaks wish 5. It also needs a column for every position.
-# **The integer** drowns the word (2). **pos / T** has another code for position 3 in every length (3). **Binary** steps unevenly (4): from 0 to 1 one digit flips, from 255 to 256 all nine. And positions 256 apart are nearer than neighbours, on average (5). **The sinusoids** keep all five, the last one only on average, (✓): from distance 1 to 16 and 256 the mean grows, but not with each step. <!-- result -->
+# One-hot codes are all equally far apart: no order (5). And one-hot needs a column for every position. **The integer** drowns the word (2); **pos / T**
+# has another code for position 3 in every length (3). **Binary** steps unevenly (4): from 0 to 1 one digit flips, from 255 to 256 all nine; and
+# positions 256 apart are nearer than neighbours, on average (5). **The sinusoids** keep all five, the last one only on average, (✓): from distance 1 to
+# 16 and 256 the mean grows, but not with each step. <!-- result -->
 #
 # ## 8.3 Sinusoids by hand
 #
 # $$PE_{(pos, 2i)} = \sin\frac{pos}{10000^{2i/d_\mathrm{model}}}, \qquad PE_{(pos, 2i+1)} = \cos\frac{pos}{10000^{2i/d_\mathrm{model}}} \qquad \text{(Section 3.5)}$$
 #
-# Each pair of columns is a sine and a cosine of one angle. With $d_\mathrm{model} = 4$ there are two pairs, $i = 0$ and $i = 1$, and
-# $10000^{2/4} = 100$. So the angles are $pos$ and $pos / 100$.
+# Each pair of columns is a sine and a cosine of one angle. With $d_\mathrm{model} = 4$, $i = 0$ and $i = 1$, and $10000^{2/4} = 100$: the angles are
+# $pos$ and $pos / 100$.
 #
 # Do row 0 on paper first.
 #
@@ -229,7 +228,8 @@ print(by_hand)                                                         # (T, d_m
 #
 # Row 0 is $(0, 1, 0, 1)$: the sine of 0 and the cosine of 0, twice. <!-- result -->
 #
-# A pair is like the hand of a clock: sine and cosine say where the tip is. The drawing has $d_\mathrm{model} = 8$, and shows the three fastest of four hands, as our sentence goes on.
+# A pair is like the hand of a clock: sine and cosine say where the tip is. The drawing shows the three fastest of four hands ($d_\mathrm{model} = 8$),
+# as our sentence goes on.
 #
 # <!-- slide: In the drawing, hand $i$ turns by $1 / 10000^{2i/d_\mathrm{model}}$ with every position
 # ![]
@@ -239,9 +239,9 @@ print(by_hand)                                                         # (T, d_m
 clock_hands()
 
 # %% [markdown]
-# In the drawing, hand $i$ turns by $1 / 10000^{2i/d_\mathrm{model}}$ with every position. One turn takes
-# $2\pi \cdot 10000^{2i/d_\mathrm{model}}$ positions, its **wavelength**: from $2\pi$ to about $10000 \cdot 2\pi$ (at $d_\mathrm{model} = 512$). The fast hand alone is not enough: after 44
-# positions it has turned almost exactly 7 times. The slow hands tell the two apart, as an hour hand does.
+# Hand $i$ turns by $1 / 10000^{2i/d_\mathrm{model}}$ with every position. One turn takes $2\pi \cdot 10000^{2i/d_\mathrm{model}}$ positions, its
+# **wavelength**: from $2\pi$ to about $10000 \cdot 2\pi$ (at $d_\mathrm{model} = 512$). The fast hand alone is not enough: after 44 positions it has
+# turned almost exactly 7 times. The slow hands tell the two apart.
 #
 # ## 8.4 A step of k
 #
@@ -255,11 +255,11 @@ clock_hands()
 # $$\sin \omega(pos + k) = \phantom{-}\cos(\omega k)\, \sin(\omega\, pos) + \sin(\omega k)\, \cos(\omega\, pos)$$
 # $$\cos \omega(pos + k) = -\sin(\omega k)\, \sin(\omega\, pos) + \cos(\omega k)\, \cos(\omega\, pos)$$
 #
-# Both right sides are linear in the old pair. The four coefficients are a 2 × 2 matrix.
+# Both right sides are linear in the old pair: a 2 × 2 matrix.
 #
 # > **Predict.** One pair, 1000 positions. How many different matrices does it take to go from each position to the one 3 further on?
 # >
-# > - 3 → Three steps of 1 are three matrices, but all alike. Can one do their work?
+# > - 3 → Three steps of 1 are three equal matrices. Can one do their work?
 # > - 1 <!-- true: np.abs(hand[:-3] @ M_3.T - hand[3:]).max() < 1e-12 --> → The coefficients hold the step and not the position.
 # > - 997 → Look which of pos and k stands in the coefficients.
 # >
@@ -292,17 +292,18 @@ print(f"M_3 M_3 against M_6: largest difference {np.abs(M_3 @ M_3 - turn(1 / 100
 # For all pairs together, $M_k$
 # has such a block for each pair, and $PE_{pos+k} = M_k\, PE_{pos}$.
 #
-# The authors *hypothesized* that this helps (Section 3.5). Why might it? If $W^Q$ and $W^K$ learn a block of $M_k$ for some of the pairs, the score
-# holds $PE_p^\top M_k\, PE_j = PE_p \cdot PE_{j+k}$ of these pairs, which is largest for the key at $j = p - k$: "look $k$ back" is one matrix for all positions.
+# The authors *hypothesized* that this helps (Section 3.5). Why? If $W^Q$ and $W^K$ learn a block of $M_k$ for some of the pairs, the score holds
+# $PE_p^\top M_k\, PE_j = PE_p \cdot PE_{j+k}$ of these pairs, which is largest for the key at $j = p - k$: "look $k$ back" is one matrix for all
+# positions.
 #
-# Most language models of today use rotary positions (**RoPE**: Su et al., 2021). They add nothing, and turn queries and keys by these matrices instead.
+# Most language models of today use rotary positions (**RoPE**: Su et al., 2021), which turn queries and keys by these matrices instead of adding.
 #
 # A rotation keeps lengths, and with them wish 4: $\lVert PE_{p+k} - PE_p \rVert$ is the same for every $p$. So is the dot product, since
 # $\sin a \sin b + \cos a \cos b = \cos(a - b)$:
 #
 # $$PE_p \cdot PE_{p+k} = \sum_i \cos(\omega_i k).$$
 #
-# The picture shows the cosine of two codes against their distance: wish 5. Rings of three sizes belong to three positions.
+# The cosine of two codes against their distance is wish 5. Rings of three sizes belong to three positions.
 #
 # <!-- slide: The three positions have one curve, and it falls
 # ![]
@@ -315,19 +316,20 @@ rotation.draw_similarity(fig.subplots())
 fig
 
 # %% [markdown]
-# The three positions have one curve, and it falls. (Grey: random vectors.) From $k = 44$ on it sometimes rises, too little to see: the (✓) above. <!-- result -->
+# The three positions have one curve, and it falls. (Grey: random vectors.) From $k = 44$ on it sometimes rises, too little to see: the (✓). <!-- result -->
 #
 # ## 8.5 Added, and why √d_model
 #
-# Why is the code added to the word and not put beside it? A projection of the two side by side is $[x, PE]\, W = x W_x + PE\, W_p$. The sum is the case in which both matrices are equal, and it keeps the width.
+# Why added, and not put beside the word? A projection of the two side by side is $[x, PE]\, W = x W_x + PE\, W_p$. The sum is the case of equal
+# matrices, and keeps the width.
 #
 # With $d_\mathrm{model} = 512$, a row of $PE$ has 256 pairs with $\sin^2 + \cos^2 = 1$. A word is a row of $E$: 512 random numbers of standard deviation $1/\sqrt{512}$ at the start.
 #
 # > **Predict.** Add the rows as they are. Which two sums are more alike?
 # >
 # > - Two different words at one position <!-- true: scale.same_position[1, 6] > scale.same_token[1, 6] --> → What they share is √256 = 16 long, and what differs only about 1.
-# > - One word at two positions → Its share of the sum is small: compare the two lengths.
-# > - Both pairs are equally alike → They share one of two terms. Are the two terms equally long?
+# > - One word at two positions → Compare the lengths of the two terms.
+# > - Both pairs are equally alike → Are the two terms equally long?
 # >
 # > <!-- given: $d_\mathrm{model} = 512$. A row of $PE$ has 256 pairs with $\sin^2 + \cos^2 = 1$, and a word 512 random numbers of standard deviation $1/\sqrt{512}$. -->
 
@@ -342,22 +344,26 @@ for row, factor in enumerate(("with the factor   ", "without the factor")):
 # [print]
 # A position is $\sqrt{256} = 16$ long and a word about 1, so the position drowns the word. -->
 #
-# Two different words at one position are more alike: their mean cosine is almost 1. A position is $\sqrt{256} = 16$ long and a word about 1, so the position drowns the word. <!-- result -->
+# Two different words at one position are more alike, with a mean cosine of almost 1. A position is $\sqrt{256} = 16$ long and a word about 1, so the
+# position drowns the word. <!-- result -->
 #
-# Longer rows of $E$ would not do. $E$ has a second use (Section 3.4, Lesson 9): at the end of the model, the score of a word, its **logit**, is its row of $E$ times the output. Longer rows would make this dot product large (Lesson 3). So the layer multiplies the word by $\sqrt{d_\mathrm{model}}$, about 22.6. With it a word stays recognisable at every position.
+# Longer rows of $E$ would not do: at the end of the model a word's score, its **logit**, is its row of $E$ times the output (Section 3.4), and would be
+# large (Lesson 3). So the layer multiplies the word by $\sqrt{d_\mathrm{model}}$, about 22.6. With it a word stays recognisable at every position.
 #
 # ## 8.6 Learned positions
 #
-# The paper also tried the plainest way: a table of parameters with a row for each position, learned like the embedding. A row that no sequence reaches never learns, and beyond the last row there is nothing.
+# The paper also tried a table of parameters with a row for each position, learned like the embedding. A row that no sequence reaches never learns, and
+# beyond the last row there is nothing.
 #
-# Learned or sinusoidal? Table 3 (E) of the paper says: hardly any difference. The authors took the sinusoids, since these *may* work
-# for longer sequences than those in training. We test it: small models learn to copy up to 8 symbols, and then have to copy more. In a third kind, *relative*, tokens get no position: each score gets a learned number that depends only on the distance from query to key (as in T5: Raffel et al., 2020).
+# Learned or sinusoidal? Table 3 (E) of the paper says: hardly any difference. The authors took the sinusoids, since these *may* work for longer
+# sequences than those in training. We test it: small models learn to copy up to 8 symbols, and then copy more. In a third kind, *relative*, each score
+# gets a learned number that depends only on the distance from query to key (as in T5: Raffel et al., 2020).
 #
 # > **Predict.** With sinusoids, how many sequences of 10 symbols, two more than in training, are copied without a mistake?
 # >
-# > - Nearly all → Their codes can be computed. Has the model ever met them?
-# > - About half → All ten have to be right. Has training said what the codes of two new places mean?
-# > - Almost none <!-- true: trained.beyond(2)[:2].max() < 0.1 --> → Nothing in training said what these two codes mean, and all ten have to be right.
+# > - Nearly all → Their codes can be computed. Nearly all → Their codes can be computed.
+# > - About half → Has training said what the codes of two new places mean?
+# > - Almost none <!-- true: trained.beyond(2)[:2].max() < 0.1 --> → Nothing in training said what these two codes mean.
 # >
 # > <!-- given: The models are trained with 1 to 8 symbols. -->
 
@@ -377,7 +383,9 @@ trained.figure()
 #
 # With either of the paper's codes, sequences of 10 symbols are almost never copied exactly. One symbol further than in training, sinusoids copy a third in the median, from nearly none to more than half by seed, and learned positions none. <!-- result -->
 #
-# Above on the left is the training. Learned positions learn sooner (95 % of the tokens right at step 110, not 170), and at the end all are alike, near 0.1 (smoothing: Lesson 10). On the right is the share copied exactly. Below are the paired differences with their intervals: one symbol further the interval still holds 0, so it is not settled.
+# Above on the left is the training. Learned positions learn sooner (95 % of the tokens right at step 110, not 170); at the end all are alike, near 0.1
+# (smoothing: Lesson 10). On the right is the share copied exactly; below are the paired differences: one symbol further the interval still holds 0, so
+# it is not settled.
 #
 # Relative positions hold longer.
 #
@@ -386,7 +394,8 @@ trained.figure()
 # <!-- slide: Write your number down, then measure
 # The blind model of the beginning fails. But it was told *which* digits there are. Let it write for 500 test sequences (`task.test(500)`, `greedy_decode`), and forget the order: which share has the right digits, each as often as it should, from 0 to 1? -->
 #
-# The blind model of the beginning fails. But it was told *which* digits there are. Let it write for 500 test sequences (`task.test(500)`, `greedy_decode`), and forget the order: which share has the right digits, each as often as it should, from 0 to 1? First type the number that you predict. Then write the lines that measure it.
+# The blind model fails. But it was told *which* digits there are. Let it write for 500 test sequences (`task.test(500)`, `greedy_decode`), and forget
+# the order: which share has the right digits, each as often as it should, from 0 to 1?
 
 # %% show=false
 from aiayn_course.exercises import judge
@@ -415,13 +424,13 @@ print("all true")
 # %% [markdown]
 # ## Summary
 #
-# - Attention, layer norm and feed-forward are permutation-equivariant: without positions an encoder reads a bag of words.
-# - A code of positions should be unique, bounded, the same at every length, evenly spaced, and alike where positions are near. Sinusoids keep the first four, and the last one on average.
+# - Without positions an encoder is permutation-equivariant: it reads a bag of words.
+# - A code of positions should be unique, bounded, the same at every length, evenly spaced, and alike where positions are near. Sinusoids keep these, the last one on average.
 # - A step of $k$ rotates every pair: $PE_{pos+k} = M_k\, PE_{pos}$.
 # - $\sqrt{d_\mathrm{model}}$ brings a word to the size of the position.
-# - Learned or sinusoidal? Within the trained lengths they are alike, and learned ones get there sooner. Two symbols further both fail.
+# - Learned or sinusoidal? Within the trained lengths they are alike, and learned ones get there sooner; two symbols further both fail.
 #
-# **What you can do now:** number the tokens of any sequence, say which wish a code of positions breaks, and why the embedding needs its factor (Exercise 9). Lesson 9 puts the whole model together.
+# **What you can do now:** number the tokens of any sequence, and say which wish a code of positions breaks (Exercise 9).
 #
 # Try it: [the copying model without positions](../docs/live/copy.html#src=1+1+2&kind=cross&layer=0&head=0&what-if=positions)<!-- else: (README.md says how to get this page) -->.<!-- repository only --> `python docs/make_live_pages.py` makes the page.<!-- end -->
 #
@@ -431,8 +440,8 @@ print("all true")
 #
 # <details><summary>Answer</summary>
 #
-# The residual path carries it (Lesson 7): each sub-layer adds to what came in, so the position goes up with the word, unless the model
-# learns to remove it. And attention that moves what a token knows moves its position with it.
+# The residual path carries it (Lesson 7): each sub-layer adds to what came in, so the position goes up with the word. And attention that moves what a
+# token knows moves its position with it.
 #
 # </details>
 #
@@ -441,7 +450,8 @@ print("all true")
 #
 # <details><summary>Answer</summary>
 #
-# It cannot tell apart two sentences that have the same words the same number of times, in any order: $f(Px) = P f(x)$, and the mean over rows does not see $P$. It reads a bag of words, though each word knows which others are in the bag.
+# Two that have the same words the same number of times, in any order: $f(Px) = P f(x)$, and the mean over rows does not see $P$. It reads a bag of
+# words, though each word knows which others are in the bag.
 #
 # </details>
 #
@@ -449,6 +459,7 @@ print("all true")
 #
 # <details><summary>Answer</summary>
 #
-# They tell it nearly nothing: in 20 positions a hand of wavelength 60 000 turns by about a tenth of a degree. Its sine stays near 0 and its cosine near 1, a constant. These columns are in effect free for the word.
+# Nearly nothing: in 20 positions a hand of wavelength 60 000 turns by about a tenth of a degree. Its sine stays near 0 and its cosine near 1. These
+# columns are free for the word.
 #
 # </details>

@@ -3,13 +3,11 @@
 #
 # | | |
 # |---|---|
-# | **You will do** | send one batch through an encoder-decoder, calling each part yourself, and get the model's logits to the last digits; then send the gradient back the same way, and see what the encoder learns from |
-# | **You will learn** | how the parts of Figure 1 fit together; why the target is shifted; what $p - q$ is; through which array the encoder learns; how many parameters a model has, and what training has to remember |
+# | **You will do** | send one batch through an encoder-decoder, calling each part yourself; then send the gradient back, and see what the encoder learns from |
+# | **You will learn** | how the parts of Figure 1 fit together; why the target is shifted; what $p - q$ is; how many parameters a model has, and what training has to remember |
 # | **You need** | Lessons 1 to 8, at least the pictures; Lesson 4 for the backward pass |
 # | **Paper** | Section 3.1, Section 3.4, Section 5.4, Figure 1, Table 3 |
-# | **Time** | two halves, *see* (to the end of Lesson 9.4) and *then prove* (from Lesson 9.5 on), of about 40 minutes each: estimated, never timed in a class; without the part *for the keen* (run its cells, skip its text) |
-#
-# Run the cells from top to bottom. Wherever it says **Predict**, stop, choose an answer, and only then go on.
+# | **Time** | *see*, and from Lesson 9.5 on *then prove*: about 40 minutes each (estimated); of the parts *for the keen* run the cells, skip the text |
 
 # %%
 import importlib.util
@@ -45,7 +43,7 @@ from aiayn_np import (
 from aiayn_np.training.loss import ModelLoss
 
 # %% [markdown]
-# Eight lessons made the parts. Put together, with random numbers, they are asked to copy a row of symbols.
+# Eight lessons made the parts. Put together, with random numbers, they are asked to copy.
 #
 # <!-- slide: It cannot do it yet
 # Eight lessons made the parts. Put together, with random numbers, they are asked to copy a row of symbols.\
@@ -61,13 +59,12 @@ answer = greedy_decode(model, task.source("3 1 4"), bos=task.bos, eos=task.eos, 
 print("it reads 3 1 4 and writes", *task.tokens(answer))
 
 # %% [markdown]
-# It cannot do it yet. Training will change the numbers (Lesson 10), and the machine stays what it is. <!-- result -->
-#
-# At the end of this lesson you have called every part of Figure 1 yourself, and the numbers are those of the model.
+# It cannot do it yet. Training will change its numbers (Lesson 10). <!-- result -->
 #
 # ## 9.1 A small one
 #
-# The model of this lesson has two layers in each stack, and everything is narrow. Otherwise it is the model of the paper, dropout apart (Lesson 7.6). Its parameters have the names of the boxes, from bottom to top; here are those of one attention.
+# This model has two narrow layers in each stack; otherwise it is the paper's, dropout apart (Lesson 7.6). Its parameters have the names of the boxes;
+# here are those of one attention.
 #
 # <!-- slide: In three boxes of Figure 1 stands a matrix $E$ with a row for each token
 # The model of this lesson has two layers in each stack, and everything is narrow. Otherwise it is the model of the paper, dropout apart (Lesson 7.6). Its parameters have the names of the boxes, from bottom to top; here are those of one attention.\
@@ -82,7 +79,8 @@ for name, parameter in names.items():
         print(f"{name:45} {parameter.value.shape}")
 
 # %% [markdown]
-# In three boxes of Figure 1 stands a matrix $E$ with a row for each token. They are lit: the embedding of the source, that of the target, and the projection at the top, which is called *Linear*.
+# In the three lit boxes of Figure 1 stands a matrix $E$ with a row for each token: the embedding of the source, that of the target, and the projection
+# at the top, *Linear*.
 #
 # <!-- slide:
 # ![] -->
@@ -94,8 +92,8 @@ figure_1("embedding", "output_projection")
 # > **Predict.** How many matrices $E$ does the list of all parameters hold?
 # >
 # > - 1 → The three boxes share one `Parameter` (Section 3.4). <!-- true: sum(name.endswith(".E") for name in names) == 1 -->
-# > - 2 → Source and target could have one each. In the paper they share one vocabulary.
-# > - 3 → Three boxes use it. A box need not own what it uses.
+# > - 2 → Source and target share one vocabulary in the paper.
+# > - 3 → A box need not own what it uses.
 # >
 # > <!-- given: Three boxes use a matrix $E$ with a row for each word: the embedding of the source, that of the target, and the projection at the top. -->
 
@@ -109,11 +107,12 @@ print(model.src_embedding.E is model.tgt_embedding.E is model.output_projection.
 #
 # There is one $E$, and three boxes use it. <!-- result -->
 #
-# Why does the untrained model repeat itself? Change one thing: give the projection at the top the same rows in another order, so that a row at the top is no longer the row that went in below.
+# Why does the untrained model repeat itself? Change one thing: give the projection the same rows in another order, so that a row at the top is no
+# longer the row that went in below.
 #
-# > **Predict.** Eight untrained models read 300 sequences. How often is the token that a model has just read the one that it says comes next? (By chance: 1 in 11.)
+# > **Predict.** Eight untrained models read 300 sequences. How often do they say that the token just read comes next? (By chance: 1 in 11.)
 # >
-# > - 1 in 11, both times: its numbers are random → They are random, but top and bottom have the same ones.
+# > - 1 in 11, both times: its numbers are random → Top and bottom have the same ones.
 # > - More than 1 in 11 with one shared E, less with the rows in another order → What a row brings in below finds the same row at the top. <!-- true: min(again["shared"]) > 1 / 11 > np.median(again["other order"]) -->
 # > - More than 1 in 11, both times → Then the sharing would not matter.
 # >
@@ -136,11 +135,12 @@ for name, share in again.items():
 # <!-- answer: A token that is likely after itself is written again and again
 # [print] -->
 #
-# With one $E$ all eight models repeat what they read more often than chance; with the rows in another order most do so less often than chance. A token that is likely after itself is written again and again. <!-- result -->
+# With one $E$ all eight models repeat what they read more often than chance; with the rows in another order most do so less often. A token that is
+# likely after itself is written again and again. <!-- result -->
 #
 # ## 9.2 What goes in: the shift
 #
-# Here is a batch of the task "copy". `src` is what is read, `tgt_in` what the decoder is given, `tgt_out` what it has to say.
+# A batch of the task "copy": `src` is read, `tgt_in` is given to the decoder, `tgt_out` it has to say.
 #
 # <!-- slide: `tgt_in` is `tgt_out` moved one place to the right, with `<bos>` in front
 # Here is a batch of the task "copy". `src` is what is read, `tgt_in` what the decoder is given, `tgt_out` what it has to say.\
@@ -157,13 +157,13 @@ for name, ids in (("src", src), ("tgt_in", tgt_in), ("tgt_out", tgt_out)):
 # %% [markdown]
 # `tgt_in` is `tgt_out` moved one place to the right, with `<bos>` in front. <!-- result -->
 #
-# At each position the decoder is given the token *before* the one that it has to
-# say. (The paper says: "output embeddings are offset by one position".) Short sequences are filled up with `<pad>`, and where the target is `<pad>`, no answer is scored.
+# At each position the decoder is given the token *before* the one that it has to say. (The paper: "output embeddings are offset by one position".)
+# Short sequences are filled up with `<pad>`; a target `<pad>` is not scored.
 #
 # ## 9.3 Forwards, part by part
 #
-# `model.forward(src, tgt_in)` is one call. We make nine: two embeddings, positions twice, four layers, the projection. First comes the left half, which is lit: the ids become vectors, positions are added, and two
-# layers follow. In each of them the tokens of the source read each other.
+# `model.forward(src, tgt_in)` is one call. We make nine: two embeddings, positions twice, four layers, the projection. First the left half, which is
+# lit: the ids become vectors, positions are added, and two layers follow.
 #
 # <!-- slide:
 # `model.forward(src, tgt_in)` is one call. We make nine: two embeddings, positions twice, four layers, the projection. First comes the left half, which is lit: the ids become vectors, positions are added, and two layers follow. In each of them the tokens of the source read each other.\
@@ -181,7 +181,8 @@ for layer in model.encoder.layers:
 memory = x                                                             # (B, T_src, d_model)
 
 # %% [markdown]
-# Now we have what comes out on top, the **memory**. It goes along the lit arrow into the right half. The layers there get two things, the target so far and the memory, and a mask for each.
+# What comes out on top, the **memory**, goes along the lit arrow into the right half. The layers there get the target so far and the memory, and a mask
+# for each.
 #
 # <!-- slide: That is the whole model
 # The layers there get two things, the target so far and the memory, and a mask for each.\
@@ -201,16 +202,17 @@ logits, cache = model.forward(src, tgt_in)                             # the one
 print("logits", logits.shape, "  largest difference:", np.abs(by_hand - logits).max())
 
 # %% [markdown]
-# That is the whole model. Both decoder layers read the *same* memory, the top of the encoder, and not the encoder layer at their side. <!-- result -->
+# That is the whole model. Both decoder layers read the *same* memory, the top of the encoder. <!-- result -->
 #
 # The **logits** are a score for every token of the vocabulary, the
 # dot product of $y$ with each row of $E$.
 #
 # ## 9.4 All shapes, and what the model remembers
 #
-# On paper first: write the shape of the output beside each box of Figure 1, for our 3 sequences of 6 places, $d_\mathrm{model} = 16$ and 11 tokens.
+# On paper first: write the shape of the output beside each box, for our 3 sequences of 6 places, $d_\mathrm{model} = 16$ and 11 tokens.
 #
-# The drawing shows this model with our batch. Beside each box stands the shape of its output, and how much it keeps in the cache until its backward has used it: in all more than the parameters take.
+# Beside each box stands the shape of its output, and how much it keeps in the cache until its backward has used it: in all more than the parameters
+# take.
 #
 # <!-- slide:
 # The drawing shows this model with our batch. Beside each box stands the shape of its output, and how much it keeps in the cache until its backward has used it: in all more than the parameters take.\
@@ -225,8 +227,8 @@ model_shapes(model, src, tgt_in)
 #
 # > **Predict.** Every source gets twice as long, the targets stay. Which maps grow?
 # >
-# > - Those of the encoder only → The decoder's queries are as many as before. What do they look at?
-# > - All maps → A token of the target looks back at the target, and that is no longer than before.
+# > - Those of the encoder only → What do the decoder's queries look at?
+# > - All maps → The target looks back at the target, which is no longer than before.
 # > - Those of the encoder and those between the stacks → In the first the source is rows and columns, in the second columns alone. <!-- true: [b.size / a.size for a, b in zip(shorter, longer)] == [4, 4, 1, 2, 1, 2] -->
 # > - Those between the stacks only → In the encoder the source looks at itself.
 # >
@@ -244,11 +246,13 @@ for name, a, b in zip(attention_maps(cache), shorter, longer):
 # [print]
 # The maps of the encoder become four times as large, those between the stacks twice as large: their queries are from the target, their keys from the source. So a long source costs memory in training: the encoder's maps grow with $T^2$, the rest at most with $T$. -->
 #
-# The maps of the encoder become four times as large, those between the stacks twice as large: their queries are from the target, their keys from the source. So a long source costs memory in training: the encoder's maps grow with $T^2$, the rest at most with $T$. <!-- result -->
+# The maps of the encoder become four times as large, those between the stacks twice as large: their queries are from the target, their keys from the
+# source. So a long source costs memory: the encoder's maps grow with $T^2$, the rest at most with $T$. <!-- result -->
 #
 # ## 9.5 What the top is told: p − q
 #
-# At one position the model has 11 logits $z$, and softmax makes probabilities $p$ of them. What it should say is a distribution as well, $q$: $0.9 + 0.1/11$ for the right token, $0.1/11$ for each other (label smoothing keeps the model from being too sure: Lesson 10.2 does it by hand). The loss is the cross-entropy $-\sum_v q_v \log p_v$.
+# At one position the model has 11 logits $z$, and softmax makes probabilities $p$ of them. What it should say is a distribution, too, $q$: $0.9 +
+# 0.1/11$ for the right token, $0.1/11$ for each other (label smoothing, Lesson 10.2). The loss is the cross-entropy $-\sum_v q_v \log p_v$.
 #
 # Its gradient is short. $\log p_v = z_v - \log \sum_u e^{z_u}$, so with $\sum_v q_v = 1$ the loss is $\log \sum_u e^{z_u} - \sum_v q_v z_v$, and
 #
@@ -278,11 +282,13 @@ print(f"largest difference from (p - q) / count: {from_rule:.0e}")
 print("at <pad>:", np.abs(grad_logits[tgt_out == task.pad]).max())
 
 # %% [markdown]
-# The loss is the mean over the real targets, so the gradient of each is divided by their number, and `<pad>` gets none. An untrained model is worse than one that says each of the 11 tokens equally often, with the loss $\ln 11$. We guess: its random logits prefer some tokens, mostly wrong ones. <!-- result -->
+# The loss is the mean over the real targets, so the gradient of each is divided by their number, and `<pad>` gets none. An untrained model is worse
+# than one that says each of the 11 tokens equally often, with the loss $\ln 11$. We guess: its random logits prefer some tokens, mostly wrong ones. <!-- result -->
 #
 # ## 9.6 Backwards, part by part
 #
-# The way back passes the same parts in reverse order. Each layer is given the gradient of its output, and its own piece of the cache. Three arrows of the drawing end in the gradient of $E$.
+# The way back passes the same parts in reverse order, each with the gradient of its output and its own piece of the cache. Three arrows of the drawing
+# end in the gradient of $E$.
 #
 # <!-- slide:
 # Three arrows of the drawing end in the gradient of $E$.\
@@ -292,7 +298,9 @@ print("at <pad>:", np.abs(grad_logits[tgt_out == task.pad]).max())
 model_gradients()
 
 # %% [markdown]
-# Now go down through the decoder. Each of its layers has two inputs, so it returns two gradients: one for the layer below, and one for the memory. The memory was used in both layers; its gradients add. Three lines matter: the first `backward` is the arrow below *Linear*, the second one takes the gradient through a layer, and `+=` is where the arrows of the memory meet.
+# Now go down through the decoder. Each layer has two inputs, so it returns two gradients: one for the layer below, and one for the memory, where those
+# of both layers add. Three lines matter: the first `backward` is the arrow below *Linear*, the second takes the gradient through a layer, and at `+=`
+# the arrows of the memory meet.
 
 # %% show=[1, 2, 3, 4, 5, 6]
 model.zero_grad()
@@ -303,7 +311,8 @@ for layer, layer_cache in zip(model.decoder.layers[::-1], cache.decoder.layers[:
     grad_memory += from_layer
 
 # %% [markdown]
-# The encoder never sees a right answer. This `grad_memory` is all that its layers ever learn of the task: nobody tells it what a good encoding is, only the decoder does. The shorter sources end with padding. Nobody may look there, so nothing should come back from there.
+# The encoder never sees a right answer. This `grad_memory` is all that its layers ever learn of the task. The shorter sources end with padding, where
+# nobody may look, so nothing should come back.
 #
 # <!-- slide: At `<pad>` the gradient is exactly 0
 # The encoder never sees a right answer. This `grad_memory` is all that its layers ever learn of the task: nobody tells it what a good encoding is, only the decoder does. The shorter sources end with padding. Nobody may look there, so nothing should come back from there.\
@@ -316,11 +325,11 @@ print(f"at real tokens, at most: {np.abs(grad_memory[src != task.pad]).max():.3f
 print("at <pad>:", np.abs(grad_memory[src == task.pad]).max())
 
 # %% [markdown]
-# At `<pad>` the gradient is exactly 0. From here it goes down through the encoder in the same way. <!-- result -->
+# At `<pad>` the gradient is exactly 0. From here it goes down through the encoder alike. <!-- result -->
 #
 # ## 9.7 For the keen: the rest of the way, and the check
 #
-# Five lines of the next cell go on; each calls a `backward`. The lines around them keep the three shares of $E$ apart, and the last six compare with the one call.
+# Five lines of the next cell call a `backward` and go on. The others keep the three shares of $E$ apart, and compare with the one call.
 
 # %%
 E_as_output = model.src_embedding.E.grad.copy()                        # (vocab_size, d_model)
@@ -344,16 +353,17 @@ print(len(wrong), "of", len(part_by_part), "gradients are wrong", *wrong)
 # %% [markdown]
 # All 61 gradients are those of the one call. <!-- result -->
 #
-# **Your turn.** Write `grad_memory = from_layer` in place of `+=`, so only one decoder layer reports to the encoder. Then 25 gradients are wrong. Which? Say it, run from there to here, and put the `+` back.
+# **Your turn.** Write `grad_memory = from_layer` in place of `+=`, so only one decoder layer reports to the encoder. Then 25 gradients are wrong.
+# Which? Say it, run from there to here, and put the `+` back.
 #
 # Row $v$ of $E$ is token $v$, and each use has added its share to the gradient of the row.
 #
 # > **Predict.** Which use gives a gradient to *every* row of $E$?
 # >
-# > - As source → An embedding looks up a row. What does it do with the rows that nobody asked for?
+# > - As source → What does an embedding do with the rows that nobody asked for?
 # > - As output → Each token is a possible answer at every position. <!-- true: [(np.abs(part).max(axis=1) > 0).all() for part in uses.values()] == [False, False, True] -->
 # > - As target → The target does not hold every token.
-# > - Each of them → The gradients add up in one array, but each comes from its own place.
+# > - Each of them → The gradients add up in one array, each from its own place.
 # >
 # > <!-- given: $E$ is used as the embedding of the source, as that of the target, and at the output, where the logits are $x E^\top$. -->
 
@@ -366,14 +376,16 @@ for name, part in uses.items():
 # %% [markdown]
 # The use as output reaches even `<pad>` and `<bos>`, which are never right. An embedding only teaches the rows that it has read: `<bos>` stands in no source, `<eos>` in no `tgt_in`, and no gradient comes back from `<pad>`. <!-- result -->
 #
-# Are the parts put together right? Lessons 4, 6 and 7 checked most of them one by one. `ModelLoss` is model and loss as one layer, and `check_gradients` checks it like any other: all 61 gradients, each and all together, against the complex step.
+# Lessons 4, 6 and 7 checked most parts one by one. `ModelLoss` is model and loss as one layer, and `check_gradients` checks it like any other: all 61
+# gradients, each and all together, against the complex step.
 
 # %%
 report = check_gradients(ModelLoss(model, criterion), src, tgt_in, targets=tgt_out, rng=rng)
 print(str(report).splitlines()[-1])
 
 # %% [markdown]
-# Each part was right alone, and this says that nothing was lost between them: a model that forgot one of the three uses of $E$ would fail here twice, in $E$ and in all together. But the check compares backward with *this* forward: a wrong forward with a fitting backward passes. <!-- result -->
+# So nothing was lost between the parts: a model that forgot one of the three uses of $E$ would fail here twice, in $E$ and in all together. But the
+# check compares backward with *this* forward: a wrong forward with a fitting backward passes. <!-- result -->
 #
 # ## 9.8 How many parameters?
 #
@@ -386,9 +398,9 @@ print(str(report).splitlines()[-1])
 # > **Predict.** The base model of the paper has $|V| \approx 37\,000$, $d_\mathrm{model} = 512$, $d_{ff} = 2048$, $N = 6$. How many parameters?
 # >
 # > - About 6 million → One decoder layer alone has more than 4 million.
-# > - About 44 million → These are the layers. One matrix is missing.
+# > - About 44 million → These are the layers alone.
 # > - About 63 million → 44 million in the layers and 19 million in E. <!-- true: 62e6 < base < 64e6 -->
-# > - About 101 million → Three boxes use E. How many of them own one?
+# > - About 101 million → Three boxes use E. How many own one?
 # >
 # > <!-- given: An attention has four matrices of $d_\mathrm{model}^2$. A network has $F = 2\, d_\mathrm{model}\, d_{ff} + d_{ff} + d_\mathrm{model}$ numbers, and a norm $2\, d_\mathrm{model}$. Then the model has $$|V|\, d_\mathrm{model} + N \big[\, \underbrace{4 d_\mathrm{model}^2 + F + 4 d_\mathrm{model}}_{\text{encoder layer}} + \underbrace{8 d_\mathrm{model}^2 + F + 6 d_\mathrm{model}}_{\text{decoder layer}} \,\big]$$ -->
 
@@ -416,7 +428,8 @@ print(f"base model: {base:,}, and {37_000 * 512 / base:.0%} of them in E")
 # <!-- slide: Write your number down, then measure
 # In Lesson 9.1 untrained models of width 16 repeat what they have just read more often than chance. Change the width alone: $d_\mathrm{model} = 128$, $d_\mathrm{ff} = 256$, with one shared $E$. What is the median share of the eight models now? (Lesson 9.1 prints that of width 16, and chance is 1 in 11.) -->
 #
-# In Lesson 9.1 untrained models of width 16 repeat what they have just read more often than chance. Change the width alone: $d_\mathrm{model} = 128$, $d_\mathrm{ff} = 256$, with one shared $E$. What is the median share of the eight models now? (Lesson 9.1 prints that of width 16, and chance is 1 in 11.) First type the number that you predict. Then write the lines that measure it.
+# In Lesson 9.1 untrained models of width 16 repeat what they have just read more often than chance, 1 in 11. Change the width alone: $d_\mathrm{model}
+# = 128$, $d_\mathrm{ff} = 256$, with one shared $E$. What is the median share of the eight models now?
 
 # %% show=false
 from aiayn_course.exercises import judge
@@ -433,7 +446,8 @@ measured = np.median(repeats)
 judge(9, predicted, measured)
 
 # %% [markdown]
-# Much more often. We guess: two different rows of $E$ are nearer to a right angle the wider they are, so what a row brings in below is found again at the top more surely. <!-- result -->
+# Much more often. We guess: two rows of $E$ are nearer to a right angle the wider they are, so what a row brings in below is found at the top more
+# surely. <!-- result -->
 #
 # ## 9.10 Check what this lesson claimed
 
@@ -455,11 +469,11 @@ print("all true")
 #
 # - Source ids → embedding + positions → encoder layers → memory. Target so far → embedding + positions → decoder layers, each reading the memory → logits.
 # - The target goes in shifted by one, so each position must predict a token that it has not read.
-# - The gradient of the loss in the logits is $p - q$ over the number of real targets. From there backward is the forward's parts in reverse order.
 # - The encoder learns through the memory alone; $E$ learns from three sides, and the three gradients add.
-# - What training remembers grows with the length, and the maps with its square. The parameters do not.
+# - What training remembers grows with the length, and the maps with its square.
 #
-# **What you can do now:** follow any number through the whole model, forwards and back, and count the parameters. Exercise 8 asks for the shared matrix. Lesson 10 trains the model.
+# **What you can do now:** follow any number through the whole model, forwards and back, and count the parameters. Exercise 8 asks for the shared
+# matrix; Lesson 10 trains.
 #
 # ## Questions
 #
@@ -467,8 +481,8 @@ print("all true")
 #
 # <details><summary>Answer</summary>
 #
-# The causal mask lets each position see itself, so the answer stands in the input. The loss falls quickly to its least value: the
-# model passes its input through. In decoding there is no answer to pass on, and it writes nonsense: the leak of Lesson 5, by other means.
+# The causal mask lets each position see itself, so the answer stands in the input. The loss falls quickly to its least value: the model passes its
+# input through. In decoding there is no answer to pass on: the leak of Lesson 5.
 #
 # </details>
 #
@@ -476,8 +490,8 @@ print("all true")
 #
 # <details><summary>Answer</summary>
 #
-# All 24 of the encoder: `grad_memory` is all that they learn from. And $E$, whose share as source comes out below the encoder; its other two shares are right.
-# The decoder's gradients come from above and pass no memory, so they are right.
+# All 24 of the encoder: `grad_memory` is all that they learn from. And $E$, whose share as source comes out below the encoder. The decoder's gradients
+# pass no memory.
 #
 # </details>
 #
@@ -485,7 +499,7 @@ print("all true")
 #
 # <details><summary>Answer</summary>
 #
-# From the output only. `<pad>` is one of the 11 classes, and wherever its $p$ is above its $q$, the gradient lowers its logit. It is no
-# mistake: a model must not write `<pad>` in the middle of a sentence. As an input, nobody reads it.
+# From the output only. `<pad>` is one of the 11 classes, and wherever its $p$ is above its $q$, the gradient lowers its logit. It is no mistake: a
+# model must not write `<pad>`. As an input, nobody reads it.
 #
 # </details>

@@ -7,9 +7,7 @@
 # | **You will learn** | what label smoothing does; how far Adam's first step goes, and what warm-up is for; how many sequences are right when 9 tokens of 10 are |
 # | **You need** | Lesson 2 (softmax), Lesson 5 (the causal mask); Lesson 9 helps |
 # | **Paper** | Section 5, Equation 3, Section 6.1, Table 3 (D) |
-# | **Time** | two halves, *see* (to the end of Lesson 10.5) and *then prove* (from Lesson 10.6 on), of about 40 minutes each: estimated, never timed in a class |
-#
-# Run the cells from top to bottom. Wherever it says **Predict**, stop, choose an answer, and only then go on.
+# | **Time** | *see*, and from Lesson 10.6 on *then prove*: about 40 minutes each (estimated) |
 
 # %%
 import importlib.util
@@ -49,7 +47,7 @@ from aiayn_np.plotting.figures import COLORS, draw_spread, log_ticks, new_figure
 from aiayn_np.training.loop import averaged, token_scores
 
 # %% [markdown]
-# A Transformer with random numbers is asked to copy `3 1 4 1 5`, and it fails. A row of the picture is a place to write, with the probabilities of all tokens.
+# A Transformer with random numbers is to copy `3 1 4 1 5`, and fails. A row is a place to write, with the probabilities of all tokens.
 #
 # <!-- slide: Untrained, it gives no right token more than 0.11
 # ![]
@@ -86,8 +84,6 @@ fig
 #
 # ## 10.1 The task
 #
-# The task is to write the same digits again, so we can count mistakes exactly.
-#
 # <!-- slide: `tgt_out` is the answer, `tgt_in` the answer shifted right
 # The task is to write the same digits again, so we can count mistakes exactly.
 # [print]
@@ -98,7 +94,7 @@ for name, ids in zip(("src", "tgt_in", "tgt_out"), task.batch(1, np.random.defau
     print(f"{name:8}", *(f"{token:7}" for token in task.tokens(ids[0])))
 
 # %% [markdown]
-# `tgt_out` is the answer, `tgt_in` the answer shifted right. The decoder reads `tgt_in` and must predict `tgt_out`: teacher forcing (Lesson 5.6). <!-- result -->
+# `tgt_out` is the answer, `tgt_in` the answer shifted right: teacher forcing (Lesson 5.6). <!-- result -->
 #
 # <!-- say: Point at one column: the decoder has read what stands in tgt_in up to there, and must write what stands below, in tgt_out. Tempting: it sees the answer. The mask hides what comes later (Lesson 5). -->
 #
@@ -113,8 +109,10 @@ for name, ids in zip(("src", "tgt_in", "tgt_out"), task.batch(1, np.random.defau
 # The paper **smooths** $q$: a share $\epsilon_{ls}$ is taken from the target and spread over all classes.
 # $$q_v = (1 - \epsilon_{ls})\, \mathbb{1}[v = \mathrm{target}] + \epsilon_{ls} / |V|$$ -->
 #
-# At one position the model gives probabilities $p = \mathrm{softmax}(z)$ to $|V|$ classes, and we want $q$ (a distribution, not a query). The loss is the **cross-entropy** $-\sum_v q_v \log p_v$: the log-loss of Lesson 2, for any $q$. (With the natural logarithm its unit is the **nat**.) Without smoothing, $q$ is 1 for the target and 0 elsewhere. The paper (Section 5.4)
-# **smooths** it (Szegedy et al., 2016): a share $\epsilon_{ls}$ is taken from the target and spread over all classes.
+# At one position the model gives probabilities $p = \mathrm{softmax}(z)$ to $|V|$ classes, and we want $q$ (a distribution, not a query). The loss is
+# the **cross-entropy** $-\sum_v q_v \log p_v$, the log-loss of Lesson 2 for any $q$. (Its unit is the **nat**.) Without smoothing, $q$ is 1 for the
+# target and 0 elsewhere. The paper **smooths** it (Section 5.4; Szegedy et al., 2016): a share $\epsilon_{ls}$ is taken from the target and spread over
+# all classes.
 #
 # $$q_v = (1 - \epsilon_{ls})\, \mathbb{1}[v = \mathrm{target}] + \epsilon_{ls} / |V|$$
 #
@@ -149,8 +147,8 @@ print(f"loss {loss_by_hand:.4f} = {loss_by_hand / np.log(2):.1f} ln 2")
 #
 # > **Predict.** The model gets surer and surer: the probability of the target grows from 0.5 to 0.9999. What does the smoothed loss do?
 # >
-# > - It falls all the way → That is true without smoothing. Here the wrong classes are wanted too, a little.
-# > - It falls, and then stays where it is → A wrong class with a tiny $p_v$ adds $-q_v \log p_v$. Has that a bound?
+# > - It falls all the way → Here the wrong classes are wanted too, a little.
+# > - It falls, and then stays where it is → Has $-q_v \log p_v$ a bound for a tiny $p_v$?
 # > - It rises all the way → At 0.5 the model is less sure than $q$.
 # > - It falls, and then rises → Past p = q the twelve wrong classes, wanted a little, cost more than the target gains. <!-- true: sure[0] > sure[1] > sure[2] < sure[3] < sure[4] -->
 # >
@@ -205,8 +203,9 @@ ax.figure
 # Each step is the first mean over the root of the second:\
 # $$m \leftarrow \beta_1 m + (1 - \beta_1)\, g, \qquad v \leftarrow \beta_2 v + (1 - \beta_2)\, g^2$$ $$\hat m = \frac{m}{1 - \beta_1^t}, \qquad \hat v = \frac{v}{1 - \beta_2^t}, \qquad \theta \leftarrow \theta - \mathrm{rate} \cdot \frac{\hat m}{\sqrt{\hat v} + \mathrm{eps}}$$ -->
 #
-# Adam keeps two running means for each parameter: $m$ of its gradient and $v$ of the square of its gradient (Kingma and Ba, 2015; Section 5.3, with $\beta_1 = 0.9$,
-# $\beta_2 = 0.98$). Both start at 0, so at first they are far too small; dividing by $1 - \beta^t$ sets that right. Each step is the first mean over the root of the second:
+# Adam keeps two running means for each parameter: $m$ of its gradient and $v$ of the square of its gradient (Kingma and Ba, 2015; Section 5.3, with
+# $\beta_1 = 0.9$, $\beta_2 = 0.98$). Both start at 0; dividing by $1 - \beta^t$ sets right that they are too small at first. Each step is the first
+# mean over the root of the second:
 #
 # $$m \leftarrow \beta_1 m + (1 - \beta_1)\, g, \qquad v \leftarrow \beta_2 v + (1 - \beta_2)\, g^2$$
 # $$\hat m = \frac{m}{1 - \beta_1^t}, \qquad \hat v = \frac{v}{1 - \beta_2^t}, \qquad \theta \leftarrow \theta - \mathrm{rate} \cdot \frac{\hat m}{\sqrt{\hat v} + \mathrm{eps}}$$
@@ -215,9 +214,9 @@ ax.figure
 #
 # > **Predict.** The first gradient is 4000, the rate 0.1. How far does the first step go?
 # >
-# > - 400 → That is the rate times the gradient: descent without Adam. What does Adam divide by?
+# > - 400 → That is the rate times the gradient. What does Adam divide by?
 # > - 0.1 → The gradient is divided by its own size. Only its sign is left. <!-- true: np.isclose(lengths[0], 0.1) -->
-# > - 40 → That is the rate times $m$, before anything is divided.
+# > - 40 → That is the rate times $m$, undivided.
 # >
 # > <!-- given: The gradients are 4000, 4000 and -2000. Adam has $\beta_1 = 0.9$ and $\beta_2 = 0.98$. Both means start at 0. At the first step $t = 1$, so $m = 0.1\, g$ and $v = 0.02\, g^2$. Each is divided by $1 - \beta^t$. The step is $\mathrm{rate} \cdot \hat m / \sqrt{\hat v}$. -->
 
@@ -236,7 +235,8 @@ for t, g in enumerate([4000.0, 4000.0, -2000.0], start=1):
 # [print]
 # At $t = 1$, $\hat m = g$ and $\hat v = g^2$, so $\hat m / \sqrt{\hat v} = \pm 1$ (eps is tiny). When gradients disagree, steps are shorter. -->
 #
-# The first step goes by the full rate, whatever the gradient's size. At $t = 1$, $\hat m = g$ and $\hat v = g^2$, so $\hat m / \sqrt{\hat v} = \pm 1$ (eps is tiny). When gradients disagree, steps are shorter. <!-- result -->
+# The first step goes by the full rate, whatever the gradient's size. At $t = 1$, $\hat m = g$ and $\hat v = g^2$, so $\hat m / \sqrt{\hat v} = \pm 1$.
+# When gradients disagree, steps are shorter. <!-- result -->
 #
 # <!-- say: Point at the first row: m-hat and the root of v-hat are the same number, 4000, so the step is the rate. In the third row the gradient has turned: m-hat falls, the root of v-hat hardly does. Tempting: 400, the rate times the gradient. -->
 #
@@ -265,13 +265,13 @@ ax.figure
 #
 # <!-- say: Point at the peak, step 4000: there both arguments of min are equal. Say: at four times as many steps it is half of that. Tempting: the rate stays at its peak. -->
 #
-# The experiment `warm_up` tries five peak rates, each with a warm-up of 60 steps and without. Models ($N = 4$, the norm after each Add; five seeds) take 600 steps.
+# The experiment `warm_up` tries five peak rates, with 60 steps of warm-up and without ($N = 4$, the norm after each Add; five seeds; 600 steps).
 #
 # > **Predict.** What does warm-up change in the loss?
 # >
-# > - A higher rate works, the best loss hardly changes → At a high rate the first steps do harm. At the best rate of each way there is little to mend. <!-- true: (np.median(warm.final[:2, warm.high, :, -1], axis=-1) < warm.blind - 1).tolist() == [True, False] and 0 < warm.best[1, 1] - warm.best[0, 1] < 0.1 -->
-# > - The loss is lower with it at each rate → At the lowest rate no step is rash. What do slow first steps cost there?
-# > - Without it no model learns → Even from the first step on, a rate may be low enough.
+# > - A higher rate works, the best loss hardly changes → At a high rate the first steps do harm.<!-- true: (np.median(warm.final[:2, warm.high, :, -1], axis=-1) < warm.blind - 1).tolist() == [True, False] and 0 < warm.best[1, 1] - warm.best[0, 1] < 0.1 -->
+# > - The loss is lower with it at each rate → What do slow first steps cost at the lowest rate?
+# > - Without it no model learns → A rate may be low enough from the first step on.
 # >
 # > <!-- given: Models with $N = 4$ learn to copy for 600 steps, with the norm after each Add. Five peak rates, {warm.peak[0]} to {warm.peak[-1]}, are tried twice: reached by a warm-up of 60 steps, or used from the first step on. A model that does not read the source has a loss of {warm.blind}. -->
 
@@ -332,7 +332,8 @@ print(f"guessing  loss {np.log(13):.2f}\n1st step  loss {losses[0]:.2f}\n30th st
 # [print]
 # At first it is above. Why? -->
 #
-# The first loss is above that of guessing, $\ln 13 = 2.56$. <!-- result --> Why? Take the untrained model, and make its logits ten times smaller: the same preferences, less sure.
+# The first loss is above that of guessing, $\ln 13 = 2.56$. <!-- result --> Why? Make the untrained model's logits ten times smaller: the same
+# preferences, less sure.
 #
 # <!-- say: Point at the first loss: it is worse than to give each class the same. Tempting: to forget zero_grad (Question 1). -->
 
@@ -365,7 +366,7 @@ for progress in train(model, task, steps=400, rng=np.random.default_rng(1), vali
         models[progress.step] = copy.deepcopy(model)
 
 # %% [markdown]
-# Dotted: the best guess without the source (higher than before: sequences are longer), and $p = q$: $-\ln 0.9077 \approx 0.1$. Thin: eight models, with seeds 0 to 7.
+# Dotted: the best guess without the source, and $p = q$: $-\ln 0.9077 \approx 0.1$. Thin: eight models, with seeds 0 to 7.
 #
 # <!-- slide: It learns to read the source, then to be as sure as smoothing asks
 # ![]
@@ -386,7 +387,8 @@ top.text(burst, 0.7, "burst", ha="center")
 fig
 
 # %% [markdown]
-# Below the upper dotted line it reads the source. At the end the loss is about what smoothing asks for. Late in training there is a burst of mistakes, with each seed at another step (its cause is not examined). <!-- result -->
+# Below the upper dotted line it reads the source. At the end the loss is about what smoothing asks for. Late in training there is a burst of mistakes,
+# with each seed at another step (its cause is not examined). <!-- result -->
 #
 # <!-- say: Point at the upper dotted line, where it begins to read; then at step 200, where nearly all tokens are right; then at the burst. Tempting: it should fall to 0. Smoothing forbids it. -->
 #
@@ -410,7 +412,7 @@ print(f"step {early}: {right[real].mean():.2f} of tokens right, {lengths.mean():
 # > **Predict.** Which share of the sequences does this model write without a mistake?
 # >
 # > - About 0.88 → A sequence is right only if all its tokens are.
-# > - About 0.75 → Two tokens in a row are both right less often than one. A sequence has seven.
+# > - About 0.75 → Two tokens in a row are both right less often than one; a sequence has seven.
 # > - About 0.47 → One wrong token spoils a sequence. <!-- true: 0.4 < exact < 0.5 -->
 # >
 # > <!-- given: At each token the model reads the true prefix, and {right[real].mean()} of its tokens are right. A sequence has {lengths.mean()} tokens on average. -->
@@ -426,7 +428,8 @@ print(f"measured, teacher-forced  sequences right {right.all(axis=1).mean():.2f}
 # [print]
 # The last two must agree: while all is right, the model's own prefix is the true one. Mistakes spread evenly would leave fewer, the mean of $p^L$ over the lengths $L$: so some sequences are harder. -->
 #
-# Nearly half of the sequences are right. (The last two must agree: while all is right, the model's own prefix *is* the true one.) Mistakes spread evenly would leave fewer: the mean of $p^L$ over the lengths $L$, if $p$ of the tokens are right. <!-- result --> Where are they?
+# Nearly half of the sequences are right. (The last two must agree: while all is right, the model's own prefix *is* the true one.) Mistakes spread
+# evenly would leave fewer: the mean of $p^L$ over the lengths $L$, if $p$ of the tokens are right. <!-- result --> Where are they?
 #
 # <!-- say: Compare the first bar with the two others, which were measured, decoded and teacher-forced, after the true prefix. These are alike: as long as all is right, the model's own prefix is the true one. Tempting: 0.88; but nine tokens of ten are less than half of the sequences. -->
 #
@@ -442,7 +445,8 @@ for n in range(3, 9):
     print(f"{n} digits", np.round([token, token ** (n + 1), sequence], 2))
 
 # %% [markdown]
-# The mistakes sit in the long sequences. With 8 digits hardly one is right. Within one length (but for 8 digits) they are about *independent*: $L$ tokens, each right with $p$, are all right with $p^L$. <!-- result -->
+# The mistakes sit in the long sequences; with 8 digits hardly one is right. Within one length (but for 8 digits) they are about *independent*: $L$
+# tokens, each right with $p$, are all right with $p^L$. <!-- result -->
 #
 # <!-- say: Go down the right column. Say: one number for all hides that short sequences are learned and long ones not yet. Then compare it with the middle: within one length, chance is enough. Tempting: mistakes follow one another, as a wrong token misleads the next; but here each token was asked for after the true prefix. -->
 #
@@ -493,7 +497,8 @@ fig
 # <!-- slide: Write your number down, then measure
 # The first loss was above $\ln 13$, because the model was sure of what it does not know. Mend it: multiply the numbers of $E$ in a new model by 0.1, so that its first loss is about $\ln 13$. Then take the same 30 steps. What is the last of the 30 losses, without smoothing? (Lesson 10.5 prints it without the mend.) -->
 #
-# The first loss was above $\ln 13$, because the model was sure of what it does not know. Mend it: multiply the numbers of $E$ in a new model by 0.1, so that its first loss is about $\ln 13$. Then take the same 30 steps. What is the last of the 30 losses, without smoothing? (Lesson 10.5 prints it without the mend.) First type the number that you predict. Then write the lines that measure it.
+# Mend the first loss: multiply the numbers of $E$ in a new model by 0.1, so that it is about $\ln 13$. Then take the same 30 steps. What is the last of
+# the 30 losses, without smoothing? (Lesson 10.5 prints it without the mend.)
 
 # %% show=false
 from aiayn_course.exercises import judge
@@ -514,7 +519,8 @@ measured = token_scores(mended_cache)[0]
 judge(10, predicted, measured)
 
 # %% [markdown]
-# Higher than without the mend: it begins better, and 30 steps later it is behind. The first loss says how sure a model is, and not how fast it will learn. <!-- result -->
+# Higher than without the mend: it begins better, and 30 steps later it is behind. The first loss says how sure a model is, not how fast it will
+# learn. <!-- result -->
 #
 # ## 10.11 Check what this lesson claimed
 
@@ -547,9 +553,8 @@ print("all true")
 #
 # <details><summary>Answer</summary>
 #
-# It trains on the sum of all gradients since the start, since backward *adds*. The direction is an average of the gradients of all earlier steps, most of
-# them outdated. Adam hides the growth, as it divides by the size; so it may even learn for a while, and badly. (Used on purpose it is
-# fine: several backwards before one step are one larger batch.)
+# On the sum of all gradients since the start, since backward *adds*. Most of them are outdated. Adam hides the growth, as it divides by the size; so it
+# may even learn for a while, and badly.
 #
 # </details>
 #
@@ -558,9 +563,9 @@ print("all true")
 #
 # <details><summary>Answer</summary>
 #
-# Both are right. The loss that is minimised is the smoothed one, and its minimum is the entropy of $q$, which is not 0. `Progress.loss` is the
-# cross-entropy *without* smoothing, $-\ln p_\mathrm{target}$, so that runs with different `eps_ls` can be compared. It
-# cannot stay at 0 either: for $p = q$ it is $-\ln(1 - \epsilon_{ls} + \epsilon_{ls}/|V|)$.
+# Both. The loss that is minimised is the smoothed one, and its minimum is the entropy of $q$, not 0. `Progress.loss` is the cross-entropy *without*
+# smoothing, $-\ln p_\mathrm{target}$, so that runs with different `eps_ls` can be compared. For $p = q$ it is
+# $-\ln(1 - \epsilon_{ls} + \epsilon_{ls}/|V|)$.
 #
 # </details>
 #
@@ -568,8 +573,7 @@ print("all true")
 #
 # <details><summary>Answer</summary>
 #
-# With its own prefixes, token $t$ has to be written before token $t + 1$ can be asked for: as many passes as tokens, where teacher forcing trains all
-# positions in one. And early on, when everything it writes is wrong, it would learn what to say after nonsense. The price is that
-# it never sees its own mistakes in training, and does not learn to recover.
+# Token $t$ would have to be written before token $t + 1$ can be asked for: as many passes as tokens. And early on it would learn what to say after
+# nonsense. The price is that it never sees its own mistakes in training.
 #
 # </details>

@@ -3,13 +3,11 @@
 #
 # | | |
 # |---|---|
-# | **You will do** | read maps; turn "this head looks at the answer" into a number with a baseline; mute heads and see what breaks; change the input |
-# | **You will learn** | what the rows of a map stand for; how easily one finds a "job" by looking long enough; why a weight is not an effect |
+# | **You will do** | read maps; turn "this head looks at the answer" into a number with a baseline; mute heads; change the input |
+# | **You will learn** | what a row stands for; how easily one finds a "job" by looking long enough; why a weight is not an effect |
 # | **You need** | Lessons 1, 5 and 6; Lesson 10 for how the models are trained |
 # | **Paper** | Section 3.2.3, the end of Section 4 and the figures of the appendix |
-# | **Time** | two halves, *see* (to the end of Lesson 11.4) and *then prove* (from Lesson 11.5 on), of about 40 minutes each: estimated, never timed in a class |
-#
-# Run the cells from top to bottom. Wherever it says **Predict**, stop, choose an answer, and only then go on.
+# | **Time** | *see*, and from Lesson 11.5 on *then prove*: about 40 minutes each (estimated) |
 
 # %%
 import importlib.util
@@ -52,7 +50,7 @@ from aiayn_np.plotting.figures import new_figure, plot_signed
 from aiayn_np.training.toys import validate
 
 # %% [markdown]
-# A model copies `4 0 2 5 1 3` (you need not read how). In the picture a row has the name of the token that the model has just read.
+# A model copies `4 0 2 5 1 3` (you need not read how). A row has the name of the token that the model has just read.
 #
 # <!-- slide: This head seems to look one place ahead
 # In the picture a row has the name of the token that the model has just read.\
@@ -104,7 +102,9 @@ plot_attention(maps[4], [row.split()[0] for row in rows], columns, titles=["laye
 # Each has $N = 2$ layers of $h = 4$ heads, and learns until all validation sequences are right.
 # On a translation nobody knows what a head *should* look at. Here we do. -->
 #
-# Three models learn to copy, to reverse and to sort. Each has $N = 2$ layers of $h = 4$ heads, and learns until all validation sequences are right. Section 4 of the paper ends with a hope: self-attention "could yield more interpretable models". On a translation nobody knows what a head *should* look at. Here we do.
+# Three models, of $N = 2$ layers of $h = 4$ heads, learn to copy, to reverse and to sort until all validation sequences are right. Section 4 of the
+# paper ends with a hope: self-attention "could yield more interpretable models". On a translation nobody knows what a head *should* look at. Here we
+# do.
 #
 # <!-- say: Ask for the three answers to 4 0 2 5 1 3. Say: to write a symbol of the answer, one symbol of the source is enough when copying and reversing. Tempting: then the map must show it. Let us see. -->
 
@@ -119,8 +119,8 @@ learn(SortTask)
 #
 # > **Predict.** The reversing model has read 5, and is to write 2. Where does head 1 of layer 2 look most?
 # >
-# > - At 1 → That is one place ahead, as it seemed above. What does the model need there?
-# > - At 5 → That is what the position has read. What does it need for what it is to write?
+# > - At 1 → That is one place ahead. What does the model need there?
+# > - At 5 → The position has read it. What does it need to write?
 # > - At 2 → It looks where the symbol stands that is to be *written*. <!-- true: reverse[0][4, 3].argmax() == 2 -->
 # >
 # > <!-- given: The source is `4 0 2 5 1 3`, and the answer `3 1 5 2 0 4`. When copying, the head seemed to look one place ahead of what was read. -->
@@ -138,7 +138,8 @@ plot_attention(reverse[0][4], *reverse[1:], titles=["reverse: layer 2, head 1"])
 #
 # <!-- say: So name rows by both, read → to write. Point at the row 5 → 2: its bright cell is 2, which stands before 5. Tempting: so the copying head does not look one place ahead. This is another model; it says nothing of that one. -->
 #
-# But that is another model. Ask the copying one: give it a wrong prefix, the same symbols in another order. Now one place ahead of what was read is not the place whose turn it is.
+# But that is another model. Ask the copying one: give it a wrong prefix, the same symbols in another order. Now one place ahead of what was read is not
+# the place whose turn it is.
 
 # %% show=[3]
 orders = np.array([*permutations(range(6))])                           # (720, 6)
@@ -160,7 +161,8 @@ for seed, model in enumerate(copiers):
 # [print]
 # So it does not look one place ahead of what it has read (a seventh would be chance). -->
 #
-# With each seed, what is one ahead of the symbol read gets less than a seventh, which is chance, and the place whose turn it is more than twice as much. So the first sentence was wrong: this head counts places. (Not only: with a wrong prefix it is less sure.) <!-- result -->
+# With each seed, what is one ahead of the symbol read gets less than a seventh, which is chance; the place whose turn it is gets more than twice as
+# much. So the first sentence was wrong: this head counts places. (Not only: with a wrong prefix it is less sure.) <!-- result -->
 #
 # <!-- say: Compare the last two numbers of each row. One thing has changed, what the model has read; the model is the same. Tempting: the first map showed that it looks one ahead. It did not show of what. -->
 #
@@ -189,7 +191,8 @@ fig
 # | the **margin** | number minus baseline |
 # The answer is one **job**. More jobs: one before it, one after it, the first symbol, the last, `<eos>`. -->
 #
-# "It looks at the answer" is a sentence. Make it a number: the mean weight on the place of the answer, over 300 test sequences. A number needs a **baseline**: the same mean, with shuffled places. A head that knows nothing of places gets that much. The number minus the baseline is the **margin**.
+# Make "it looks at the answer" a number: the mean weight on the place of the answer, over 300 test sequences. A number needs a **baseline**: the same
+# mean with shuffled places, what a head gets that knows nothing of places. The number minus the baseline is the **margin**.
 #
 # More jobs: one before the answer, one after it, the first symbol, the last, `<eos>`.
 #
@@ -198,8 +201,8 @@ fig
 # > **Predict.** 8 heads and 6 jobs are 48 margins. Five models were *never trained*. How large is the largest of these 240 margins?
 # >
 # > - About 0.2 → A random projection prefers some vectors to others. <!-- true: 0.15 < threshold < 0.25 and sum(m > 0.1 for m in chance) == 3 -->
-# > - Nearly nothing → That is true for most heads and jobs. But this is the best of all.
-# > - Nearly half → That is true for good heads of trained models.
+# > - Nearly nothing → So it is for most. But this is the best of all.
+# > - Nearly half → So it is for good heads of trained models.
 # >
 # > <!-- given: Any head has six margins, one for each job. Here all numbers of the model are random. -->
 
@@ -285,7 +288,8 @@ ax.figure
 #
 # <!-- say: Give a minute; one draws on the board. Tempting: a diagonal, because the answer is in order. The source is not. -->
 #
-# Copying gave the diagonal, reversing the anti-diagonal. Now the best head of each model, by its mean weight on the answer in all 720 orders of the six symbols (seven places alike: a seventh). Rings show where the answers stand:
+# Copying gave the diagonal, reversing the anti-diagonal. Now the best head of each model, by its mean weight on the answer in all 720 orders of the six
+# symbols (seven places alike: a seventh). Rings show the answers:
 #
 # <!-- slide: Copying gave the diagonal, reversing the anti-diagonal, sorting gives no line
 # ![]
@@ -307,7 +311,7 @@ fig.axes[0].plot([1, 4, 2, 5, 0, 3], range(6), "o", ms=18, mfc="none", mec="#D55
 fig
 
 # %% [markdown]
-# Sorting gives no line. To write 0 the model looks where 0 *is*: a map can follow a rule without a line. One ring misses the brightest cell; what was written is right. <!-- result -->
+# Sorting gives no line. To write 0 the model looks where 0 *is*: a map can follow a rule without a line. <!-- result -->
 #
 # <!-- say: Point at the rings: they jump, and the bright cells go with them. Then at the one ring that misses the brightest cell: what was written is right all the same. Tempting: no line, no rule. -->
 #
@@ -324,13 +328,13 @@ fig
 #
 # - the **value**: a large weight on a tiny $v_j W^O$ brings little (Kobayashi et al., 2020);
 # - the **residual**: Add & Norm adds what the heads bring to $x$, which is already there;
-# - the **key**: at position $j$ it is not the token, but the memory, in which the encoder has mixed the tokens.
+# - the **key** at position $j$ is not the token, but the memory, in which the encoder has mixed the tokens.
 #
 # <!-- say: Ask for each of the three what it could do to a bright cell: make it count for little, be one part of many, mean another token. Tempting: a weight of 0.9 is 90 % of the reason. -->
 #
 # ## 11.6 Take a head away
 #
-# Does the copying model need a head? Remove it and count what breaks, as Michel et al. (2019) did. **Mute** it: its block of $W^O$ becomes zero.
+# Does the copying model need a head? Remove it and count what breaks (Michel et al., 2019): **mute** it, set its block of $W^O$ to zero.
 
 # %%
 def without(model, layer, heads):
@@ -362,13 +366,13 @@ ax.figure
 #
 # <!-- say: Point at the last bar, then at the four bars before it: each of these heads can mostly be spared, all four cannot. Ask for a reason before the next slide. -->
 #
-# Ask three copying models. Is the head that is aligned best (green) always missed most? Do the others take over?
+# Ask three copying models: is the head that is aligned best (green) always missed most? Do the others take over?
 #
 # > **Predict.** Head 1 of layer 2 is muted. What happens to the maps of the other three heads of its layer, if the model reads the same tokens?
 # >
-# > - They look more at the answer: they take over → What would have to reach them, that they could know of it?
-# > - They change a little → Each head gets the output of the layer below. Has that changed?
-# > - Nothing: no weight changes → The heads of a layer read the same input, and none sees what another brings. <!-- true: not any(change for change, *_ in most) -->
+# > - They look more at the answer: they take over → How could they know of it?
+# > - They change a little → Each head reads the layer below. Has that changed?
+# > - Nothing: no weight changes → The heads of a layer read the same input; none sees what another brings.<!-- true: not any(change for change, *_ in most) -->
 # >
 # > <!-- given: Two layers have four heads each. To mute a head: its block of $W^O$ becomes 0, so it brings nothing. With one head muted, most test sequences are still right. -->
 
@@ -387,7 +391,9 @@ for seed, model in enumerate(copiers):
 # [print]
 # Mostly that is enough. Alignment says what a head looks at, muting whether it is needed. -->
 #
-# The others take over nothing: no weight of their maps has changed. What they brought before is mostly enough. (What each costs alone adds up to nearly half of what all four cost, or more.) The head that is aligned best is not with every seed missed most: alignment says what a head looks at, muting whether it is needed. <!-- result -->
+# The others take over nothing: no weight of their maps has changed. What they brought before is mostly enough. (The four single costs add up to nearly
+# half of what all four cost, or more.) The head that is aligned best is not with every seed missed most: alignment says what a head looks at, muting
+# whether it is needed. <!-- result -->
 #
 # <!-- say: Exactly 0, with every seed. Compare the two costs in each row. Tempting: the others make up for it. They do the same as before. And: the brightest map shows the head that matters. Not with every seed. -->
 #
@@ -398,9 +404,9 @@ for seed, model in enumerate(copiers):
 #
 # > **Predict.** One symbol of six is changed. How many of the six outputs of the sorting model change, on average?
 # >
-# > - About 1 → That is true when copying. Where does a symbol go that is now the largest?
+# > - About 1 → So it is when copying. Where does a symbol go that is now the largest?
 # > - About 2 → The new symbol goes elsewhere, and all between move. <!-- true: 2 < moves["sort"].sum() / 6 < 2.5 -->
-# > - About 6 → Symbols that stay smaller than both, or larger, stay in their places.
+# > - About 6 → Symbols smaller than both, or larger, stay in their places.
 # >
 # > <!-- given: The source is `4 0 2 5 1 3`, and the output `0 1 2 3 4 5`. Each source symbol is replaced by each of the five others. -->
 
@@ -453,7 +459,7 @@ plot_attention(both, *(name[:6] for name in names), quantity="weight, or share o
 # Train a model with `aiayn-np train reverse`, draw its maps with `aiayn-np attend runs/reverse "3 1 4"`, and write each claim as this one of the copying model:\
 # [print] -->
 #
-# Train a model with `aiayn-np train reverse`, draw its maps with `aiayn-np attend runs/reverse "3 1 4"`, and write each claim as this one of the copying model:
+# Train a model with `aiayn-np train reverse`, draw its maps with `aiayn-np attend runs/reverse "3 1 4"`, and write each claim as this one:
 #
 # <!-- say: One minute here, the rest at home: each names one claim on a map, and all four lines. Tempting: to leave out the last one. -->
 
@@ -468,7 +474,9 @@ print(f"what would show it wrong  a margin below {threshold:.2f}")
 # <!-- slide: Write your number down, then measure
 # With a wrong prefix the copying model still looks at the place whose turn it is. Ask the *reversing* model the same: shuffle its prefixes as in Lesson 11.2, and take the head that looks most at the due place with the right prefix. Which weight has the due place with the *wrong* prefix, in the mean over the places 2 to 6? (A seventh is chance.) -->
 #
-# With a wrong prefix the copying model still looks at the place whose turn it is. Ask the *reversing* model the same: shuffle its prefixes as in Lesson 11.2, and take the head that looks most at the due place with the right prefix. Which weight has the due place with the *wrong* prefix, in the mean over the places 2 to 6? (A seventh is chance.) First type the number that you predict. Then write the lines that measure it.
+# With a wrong prefix the copying model still looks at the place whose turn it is. The *reversing* one? Shuffle its prefixes as in Lesson 11.2, and take
+# the head that looks most at the due place with the right prefix. Which weight has the due place with the *wrong* prefix, in the mean over the places 2
+# to 6? (A seventh is chance.)
 
 # %% show=false
 from aiayn_course.exercises import judge
@@ -506,9 +514,8 @@ print("all true")
 # ## Summary
 #
 # - A row of a cross-attention map has read one token and writes the next. Label it with both.
-# - "The head looks at X" is a mean weight on X, against shuffled places *and* against untrained models: among many heads
-#   and many jobs one can stand out by chance.
-# - A map does not say whether the head is needed. To know that, intervene: mute it, change the input.
+# - "The head looks at X" is a mean weight on X, against shuffled places *and* untrained models: among many heads and jobs one stands out by chance.
+# - A map does not say whether the head is needed. To know that, mute it, change the input.
 #
 # **What you can do now:** turn a sentence about a head into a number, with a baseline and an experiment. Lesson 14 does so on a translation.
 #
@@ -518,9 +525,8 @@ print("all true")
 #
 # <details><summary>Answer</summary>
 #
-# It misleads when heads do different things. One head that looks 1 before and one that looks 1 after average to a map that seems to look at both, half each,
-# which no head does; and a head that looks everywhere dims the others. It also counts a head that brings little as much as one that
-# brings a lot (Lesson 11.5).
+# When heads do different things: one that looks 1 before and one that looks 1 after average to a map that seems to look at both, which no head does. It
+# also counts a head that brings little as much as one that brings a lot (Lesson 11.5).
 #
 # </details>
 #
@@ -528,8 +534,8 @@ print("all true")
 #
 # <details><summary>Answer</summary>
 #
-# It is not confused about this token: both places give the right answer, so nothing in the loss tells them apart. It is why this lesson reads six different
-# symbols: with a repeated one, "looks at the answer's symbol" and "looks at the answer's place" cannot be told apart.
+# No: both places give the right answer, so nothing in the loss tells them apart. So this lesson reads six different symbols: else "looks at the
+# answer's symbol" and "looks at the answer's place" cannot be told apart.
 #
 # </details>
 #
@@ -537,7 +543,7 @@ print("all true")
 #
 # <details><summary>Answer</summary>
 #
-# It need not be useless. What the others bring may be enough, as here: a single head of layer 2 may hardly be missed, and all four are (Lesson 11.6).
-# It may also serve inputs that are not in your test. What you have shown is that the model does not need it *alone*, on *these* sequences.
+# Not for sure. What the others bring may be enough, as here: a single head of layer 2 may hardly be missed, and all four are (Lesson 11.6). It may
+# serve inputs that are not in your test. You have shown that the model does not need it *alone*, on *these* sequences.
 #
 # </details>

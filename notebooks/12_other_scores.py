@@ -3,13 +3,11 @@
 #
 # | | |
 # |---|---|
-# | **You will do** | score a query and a key by hand; measure what each score costs; train a model with each; then build your own |
-# | **You will learn** | which of "dot", "general", "concat" and "additive" are really different; why additive attention needs no scale, and why the paper takes the dot product all the same |
+# | **You will do** | score a query and a key by hand; measure what each score costs; train a model with each; build your own |
+# | **You will learn** | which of four named scores really differ; why additive attention needs no scale, and why the paper still takes the dot product |
 # | **You need** | Lessons 1, 2, 3 and 6; for your own score Lesson 4 |
 # | **Paper** | Section 3.2.1 (the scores are those of Bahdanau et al. and Luong et al., both 2015) |
-# | **Time** | two halves, *see* (to the end of Lesson 12.3) and *then prove* (from Lesson 12.4 on), of about 40 minutes each: estimated, never timed in a class |
-#
-# Run the cells from top to bottom. Wherever it says **Predict**, stop, choose an answer, and only then go on.
+# | **Time** | *see*, and from Lesson 12.4 on *then prove*: about 40 minutes each (estimated) |
 
 # %%
 import importlib.util
@@ -39,7 +37,7 @@ from aiayn_np.plotting.figures import COLORS, MARKERS, draw_map, draw_spread, lo
 from aiayn_np.variants import scoring
 
 # %% [markdown]
-# How well does a key answer a query? Here one query stays, the star, and each picture gives a **score** to every key in a square: on the left the dot product, on the right a small network.
+# One query stays, the star, and each picture gives a **score** to every key in a square: on the left the dot product, on the right a small network.
 #
 # <!-- slide: The dot product is a plane: it rises without end in the query's direction
 # ![]
@@ -58,7 +56,8 @@ for ax, (name, scores) in zip(fig.subplots(1, 2), shown.items()):
 fig
 
 # %% [markdown]
-# The dot product is a plane: it rises without end in the query's direction. The other score is a landscape of plateaus, and far out it is flat. Can one attend with that?
+# The dot product is a plane: it rises without end in the query's direction. The other is a landscape of plateaus, flat far out. Can one attend with
+# that?
 
 # %% [markdown]
 # ## 12.1 Four scores, two by hand
@@ -81,15 +80,15 @@ fig
 # | additive | $v^\top \tanh(W^\top q + U^\top k)$ | $W$, $U$, $v$ |
 # | concat | $v^\top \tanh(W^\top [q; k])$ | $W$, $v$ |
 #
-# The first two multiply $q$ with $k$. The other two are small networks that *add* what they see of both. (Here $v$ is a vector of the score, no value.) Take
+# The first two multiply $q$ with $k$. The other two are small networks that *add* what they see of both. ($v$ is a vector of the score, no value.) Take
 # $q = (1, 2)$ and $k = (3, 1)$. For "additive" let $W = I$, $U = -I$, $v = (1, 1)$.
 #
 # > **Predict.** What is the additive score, about? (A hint: $\tanh 1 \approx 0.76$ and $\tanh 2 \approx 0.96$.)
 # >
-# > - −1 → This is the sum of the entries of $q - k$. Each entry passes through the tanh first.
+# > - −1 → The sum of the entries of $q - k$: each passes through the tanh first.
 # > - 0.2 → The size is right, but look at the sign of $U$ again.
 # > - −0.2 → It is tanh(1 − 3) + tanh(2 − 1). <!-- true: np.isclose(by_hand["additive"], -0.2, atol=0.01) -->
-# > - 5 → This multiplies $q$ with $k$. The additive score never does.
+# > - 5 → This multiplies $q$ with $k$.
 # >
 # > <!-- given: $\mathrm{score}(q, k) = v^\top \tanh(W^\top q + U^\top k)$ with $q$ = {q}, $k$ = {k}, $W = I$, $U = -I$ and $v = (1, 1)$. -->
 
@@ -119,8 +118,8 @@ for name, score in by_hand.items():
 #
 # $$x\, W\, y^\top = x\, W_1 W_2^\top y^\top = (x W_1) \cdot (y W_2)$$
 #
-# This is a dot product again, of two projections. Multi-head attention does just that: the query of head $i$ is $x W_i^Q$, and the key is $y W_i^K$.
-# So a head *is* a general score, and inside a head $W$ can compute nothing new: $(x W_i^Q)\, W = x\, (W_i^Q W)$. Three scores are left.
+# This is a dot product of two projections, as in multi-head attention: the query of head $i$ is $x W_i^Q$, and the key is $y W_i^K$. So a head *is* a
+# general score, and inside a head $W$ can compute nothing new: $(x W_i^Q)\, W = x\, (W_i^Q W)$. Three scores are left.
 #
 # ## 12.3 Is concat another score?
 #
@@ -133,7 +132,8 @@ for name, score in by_hand.items():
 #
 # $$W^\top [q; k] = \begin{bmatrix} W_q \\ W_k \end{bmatrix}^\top \begin{bmatrix} q \\ k \end{bmatrix} = W_q^\top q + W_k^\top k$$
 #
-# So set additive's $W$ and $U$ one above the other, and give the result to "concat". Here are five scores of the same four queries and keys, after the softmax. The fifth is additive without its tanh.
+# So give additive's $W$ and $U$, one above the other, to "concat". Here are five scores of the same queries and keys, after the softmax; the fifth is
+# additive without its tanh.
 #
 # <!-- slide: The third map is the fourth
 # ![]
@@ -160,8 +160,8 @@ fig
 # %% [markdown]
 # The third map is the fourth. So two scores are left of four: **dot** and **additive**, the two of Section 3.2.1. <!-- result -->
 #
-# What is the tanh for? Without it the score is $a \cdot q + b \cdot k$ with two fixed vectors $a$ and $b$. The first part is the same for every key, and the softmax does not see it (Lesson 2).
-# The second does not contain the query. So every token looks at the same keys, whatever it asks: all rows of the last map are equal.
+# What is the tanh for? Without it the score is $a \cdot q + b \cdot k$ with two fixed vectors $a$ and $b$. The first part is the same for every key,
+# and the softmax does not see it (Lesson 2). The second does not contain the query. So all rows of the last map are equal, whatever a token asks.
 
 # %% [markdown]
 # ## 12.4 Why does additive attention need no scale?
@@ -172,8 +172,8 @@ fig
 # $$\mathrm{Var}(\mathrm{score}) = \sum_{a=1}^{d_a} \mathrm{Var}(v_a)\, \mathbb{E}[\tanh^2 z] = d_a \cdot \frac{1}{d_a} \cdot \mathbb{E}[\tanh^2 z] = \mathbb{E}[\tanh^2 z], \qquad z \sim N(0, 1)$$ -->
 #
 # Because tanh is bounded? Then $|\mathrm{score}| \le \sum_a |v_a|$. Does this bound stay small as the width grows? For $q$ and $k$ with entries of
-# variance 1, the matrices are drawn so that the sum inside the tanh has variance 1 as well. $v$ has $d_a$ entries of variance
-# $1/d_a$ and mean 0, and they are independent, so the terms of the sum have no covariance:
+# variance 1, the matrices are drawn so that the sum inside the tanh has variance 1, too. $v$ has $d_a$ independent entries of variance $1/d_a$ and mean
+# 0, so the terms of the sum have no covariance:
 #
 # $$\mathrm{Var}(\mathrm{score}) = \sum_{a=1}^{d_a} \mathrm{Var}(v_a)\, \mathbb{E}[\tanh^2 z] = d_a \cdot \frac{1}{d_a} \cdot \mathbb{E}[\tanh^2 z] = \mathbb{E}[\tanh^2 z], \qquad z \sim N(0, 1)$$
 #
@@ -205,12 +205,11 @@ for name, values in variance.items():
 #
 # ## 12.5 What it costs
 #
-# Section 3.2.1 says that the two are alike in theory, but that the dot product is much faster and needs less space, since it
-# is a matrix product.
+# Section 3.2.1 says that the dot product is much faster and needs less space, since it is a matrix product.
 #
-# > **Predict.** Take 32 queries and 32 keys of width 64, and $d_a = 64$. For its backward additive attention keeps `hidden`, the results of its tanh. How many times as many numbers are that as in the map?
+# > **Predict.** Take 32 queries and 32 keys of width 64, and $d_a = 64$. For its backward additive attention keeps `hidden`, the results of its tanh. How many times as many numbers is that as the map has?
 # >
-# > - As many → This is the score, when $v$ has added up the hidden units. Which numbers does the backward of tanh ask for?
+# > - As many → This is the score, when $v$ has added up the hidden units.
 # > - Twice as many → The projections are made for tokens, not for pairs.
 # > - 64 times as many → Each pair has d_a = 64 hidden units of its own. <!-- true: hidden.size // weights.size == 64 -->
 # > - 1024 times as many → That is the number of pairs.
@@ -228,10 +227,9 @@ print("hidden", hidden.shape, " weights", weights.shape)
 # [print]
 # Its products $q_a k_a$ are summed up inside the matrix product and never stored. -->
 #
-# The dot product keeps one number for each pair, the weight. Its products $q_a k_a$ are summed up inside the matrix
-# product and never stored. <!-- result -->
+# The dot product keeps one number for each pair, the weight. Its products $q_a k_a$ are summed inside the matrix product, never stored. <!-- result -->
 #
-# The experiment `additive_cost` measures forward and backward, additive over dot:
+# The experiment `additive_cost` measures both passes, additive over dot:
 #
 # <!-- slide: For 64 tokens of width 256 additive attention takes more than 50 times as many bytes
 # ![]
@@ -247,12 +245,12 @@ cost.figure()
 # %% [markdown]
 # ## 12.6 All of them in the same Transformer
 #
-# `Transformer(attention=...)` takes a factory. Everything but the score stays equal. The task is to copy up to 5 symbols, with 2 heads and $d_k = 64$.
+# `Transformer(attention=...)` takes a factory; all but the score stays equal. The task is to copy up to 5 symbols, with 2 heads and $d_k = 64$.
 #
-# > **Predict.** Five scores, 200 steps. How large is the loss of the dot product *without* its scale at the end, against the one with it?
+# > **Predict.** Five scores, 200 steps. How large is the dot product's loss at the end *without* its scale, against that with it?
 # >
-# > - About a quarter more → Nothing divides its scores, and 64 products are added up. Does that hurt so little?
-# > - Twice to five times as large → Its scores are eight times as large, so its softmax starts out sure (Lesson 3.3). It does learn. <!-- true: 2 < last["dot"] / last["scaled dot"] < 5 -->
+# > - About a quarter more → Nothing divides its scores, and 64 products are added up.
+# > - Twice to five times as large → Its scores are eight times as large, so its softmax starts out sure (Lesson 3.3). <!-- true: 2 < last["dot"] / last["scaled dot"] < 5 -->
 # > - More than ten times, it learns nothing → Its scores are too large at the start, and training can make them smaller.
 # >
 # > <!-- given: A Transformer of one layer with 2 heads and $d_k = 64$ learns to copy up to 5 symbols. -->
@@ -328,7 +326,8 @@ ax.legend()
 ax.figure
 
 # %% [markdown]
-# The wider the heads, the further the dot product without its scale falls behind, as Section 3.2.1 says. So on this small task the paper's choice is as good as additive attention, and it costs one matrix product and one division. <!-- result -->
+# The wider the heads, the further the dot product without its scale falls behind, as Section 3.2.1 says. So on this small task the paper's choice is as
+# good as additive attention, for one matrix product and one division. <!-- result -->
 #
 # ## 12.7 A score of your own
 #
@@ -347,14 +346,14 @@ ax.figure
 #
 # $$\mathrm{score}(q, k) = -\frac{\lVert q - k \rVert^2}{2 \sqrt{d_k}} = \frac{q \cdot k}{\sqrt{d_k}} - \frac{\lVert k \rVert^2}{2 \sqrt{d_k}} - \frac{\lVert q \rVert^2}{2 \sqrt{d_k}}$$
 #
-# The last term is the same for all keys, and the softmax does not see it. What is new against the paper's score is
-# the middle one: a long key pays for its length. (Kim et al., 2021, studied such a score.)
+# The last term is the same for all keys, so the softmax does not see it. New against the paper's score is the middle one: a long key pays for its
+# length (Kim et al., 2021, studied such a score).
 #
-# **Forward.** Square with `Q * Q`, not with `abs`: the
-# gradient check sends complex numbers through the forward (Lesson 4.5), and $|z|^2$ has no complex derivative.
+# **Forward.** Square with `Q * Q`, not with `abs`: the check sends complex numbers through the forward (Lesson 4.5), and $|z|^2$ has no complex
+# derivative.
 #
-# **Backward.** For the score $s_{ij}$ of one pair $\partial s_{ij} / \partial q_i = (k_j - q_i) / \sqrt{d_k}$, and for $k_j$ the same with the other sign.
-# Query $i$ is in the scores of all keys, and key $j$ in those of all queries, so sum up. With $g_{ij} = \mathrm{grad\_scores}_{ij} / \sqrt{d_k}$
+# **Backward.** For the score $s_{ij}$ of one pair $\partial s_{ij} / \partial q_i = (k_j - q_i) / \sqrt{d_k}$, and for $k_j$ the same with the other
+# sign. Query $i$ is in the scores of all keys, key $j$ in those of all queries: sum up. With $g_{ij} = \mathrm{grad\_scores}_{ij} / \sqrt{d_k}$
 #
 # $$\mathrm{grad\_Q}_i = \sum_j g_{ij} K_j - \Big(\sum_j g_{ij}\Big) Q_i, \qquad \mathrm{grad\_K}_j = \sum_i g_{ij} Q_i - \Big(\sum_i g_{ij}\Big) K_j$$
 
@@ -396,7 +395,7 @@ for score in (DistanceScore(), Hurried()):
 # %% [markdown]
 # > **Predict.** Now the whole attention with the *hurried* score, `ScoredAttention(Hurried())`. What does the check say?
 # >
-# > - `grad_Q` is wrong → It was wrong when the score stood alone. What has the softmax done to the gradient before it comes here?
+# > - `grad_Q` is wrong → It was wrong when the score stood alone.
 # > - `grad_Q` and `grad_K` are wrong → `grad_K` has both its terms.
 # > - `grad_Q` is wrong only where a key is long → The forgotten term holds no key, only a sum of gradients and the query.
 # > - All gradients agree → Each row of the softmax's gradient sums to zero, and so the forgotten term is zero. <!-- true: bool(in_attention) -->
@@ -412,8 +411,8 @@ print("passes:", bool(in_attention))
 # [print]
 # The check is right: the rows of the softmax's gradient sum to zero (Lesson 4.4), so $\sum_j g_{ij} = 0$ and the forgotten term vanishes. Still, check a layer by itself: without a softmax above, the hurried one is wrong. -->
 #
-# The check is right: the rows of the softmax's gradient sum to zero (Lesson 4.4), so
-# $\sum_j g_{ij} = 0$ and the forgotten term vanishes. Still, check a layer by itself: without a softmax above, the hurried one is wrong. <!-- result -->
+# The rows of the softmax's gradient sum to zero (Lesson 4.4), so $\sum_j g_{ij} = 0$ and the forgotten term vanishes. Still, check a layer by itself:
+# without a softmax above, the hurried one is wrong. <!-- result -->
 #
 # **Plug it in.** A factory takes `h`, `d_k`, `d_v` and `rng`.
 #
@@ -437,7 +436,9 @@ print(f"loss at the end: distance {np.median(curve[:, -25:].mean(axis=1)):.2f}, 
 # <!-- slide: Write your number down, then measure
 # At width 64 a small start does without the scale. At every width? Change the width alone: $d_k = 256$, for the scaled dot product, and for the dot product whose $W^Q$ and $W^K$ start $256^{-1/4}$ times as large. Divide the median loss at the end of the second by that of the first. What do you get? -->
 #
-# At width 64 a small start does without the scale. At every width? Change the width alone: $d_k = 256$, for the scaled dot product, and for the dot product whose $W^Q$ and $W^K$ start $256^{-1/4}$ times as large. Divide the median loss at the end of the second by that of the first. What do you get? First type the number that you predict. Then write the lines that measure it.
+# At width 64 a small start does without the scale. At every width? Change the width alone: $d_k = 256$, for the scaled dot product, and for the dot
+# product whose $W^Q$ and $W^K$ start $256^{-1/4}$ times as large. Divide the median loss at the end of the second by that of the first. What do you
+# get?
 
 # %% show=false
 from aiayn_course.exercises import judge
@@ -456,7 +457,7 @@ measured = loss_at_256(scoring.dot_attention, 256**-0.25) / loss_at_256(None, 1)
 judge(12, predicted, measured)
 
 # %% [markdown]
-# Several times as large: at this width a small start does not do all that the scale does. One control at one width had told the half of it. <!-- result -->
+# Several times as large: at this width a small start does not do all that the scale does. <!-- result -->
 #
 # ## 12.9 Check what this lesson claimed
 
@@ -476,7 +477,7 @@ print("all true")
 #   of multi-head attention do already; "concat" is "additive".
 # - Additive needs tanh, else it cannot depend on the query. It needs no scale, since $v$ starts with variance $1/d_a$; so the
 #   variance of the score is about 0.4 at every width.
-# - It pays with $d_a$ numbers for each pair where the dot product keeps one, and with time. With its scale the dot product is as good.
+# - It pays with $d_a$ numbers for each pair where the dot product keeps one, and with time.
 #
 # **What you can do now:** write a score of your own, check its backward, and plug it into the whole model.
 #
@@ -486,8 +487,8 @@ print("all true")
 #
 # <details><summary>Answer</summary>
 #
-# $b$ can: it moves every pair along the tanh, and since the tanh bends, not all scores change alike. $c$ is added to all scores of a query alike,
-# so the softmax does not see it; its gradient is always zero, like that of the key bias in Lesson 6.5.
+# $b$ can: it moves every pair along the tanh, which bends, so not all scores change alike. $c$ is added to all scores of a query alike: the softmax
+# does not see it.
 #
 # </details>
 #
@@ -496,8 +497,8 @@ print("all true")
 #
 # <details><summary>Answer</summary>
 #
-# There are $8 \cdot 8 \cdot 1024^2$, about 67 million pairs. The maps are 4 bytes for each: 268 MB. `hidden` is 64 times as
-# large: about 17 GB, for one attention of one layer. This is what "more space-efficient" means.
+# There are $8 \cdot 8 \cdot 1024^2$, about 67 million pairs. The maps are 4 bytes for each: 268 MB. `hidden` is 64 times as large: about 17 GB, for one
+# attention of one layer.
 #
 # </details>
 #
@@ -506,8 +507,7 @@ print("all true")
 #
 # <details><summary>Answer</summary>
 #
-# Each token gives itself the score 0: $x^\top W x$ is a number, so it equals its transpose $x^\top W^\top x = -x^\top W x$. And $s_{ji} = -s_{ij}$: what one likes
-# is disliked back. The dot product with $q = k = x$ is the opposite, $s_{ij} = s_{ji}$, with every token liking itself. With $W^Q \ne W^K$
-# attention is free of both, and this is one more way to see why there are two matrices (Lesson 1.8).
+# Each token gives itself the score 0: $x^\top W x$ is a number, so it equals its transpose $x^\top W^\top x = -x^\top W x$. And $s_{ji} = -s_{ij}$:
+# what one likes is disliked back. With $W^Q \ne W^K$ attention is free of this: one more way to see why there are two matrices (Lesson 1.8).
 #
 # </details>

@@ -3,13 +3,11 @@
 #
 # | | |
 # |---|---|
-# | **You will do** | count, time and weigh four kinds of layer; cut them in half for two workers; find by exact zeros how many layers a message needs |
-# | **You will learn** | when self-attention is cheaper than recurrence; what the $(n, n)$ map costs and how to do without; how CNN, RNN and self-attention differ in parallelism and path length |
-# | **You need** | Lessons 1 and 5, the backward pass (Lesson 4) as something that exists |
+# | **You will do** | count, time and weigh four kinds of layer; split them between two workers; find by exact zeros how many layers a message needs |
+# | **You will learn** | when self-attention is cheaper than recurrence; what the $(n, n)$ map costs; how CNN, RNN and self-attention differ in parallelism and path length |
+# | **You need** | Lessons 1 and 5 |
 # | **Paper** | Section 4, Table 1 |
-# | **Time** | two halves, *see* (to the end of Lesson 13.3) and *then prove* (from Lesson 13.4 on), of about 40 minutes each: estimated, never timed in a class; without the parts marked *for the keen*: run their cells, skip their text, since no later part needs it |
-#
-# Run the cells from top to bottom. Wherever it says **Predict**, stop, choose an answer, and only then go on.
+# | **Time** | *see*, and from Lesson 13.4 on *then prove*: about 40 minutes each (estimated); of the parts *for the keen* run the cells, skip the text |
 
 # %%
 import importlib.util
@@ -90,14 +88,13 @@ figure_1("self_attention")
 # - recurrent: $x W$ is $(n, d)(d, d)$, and $h\,U$ is $(1, d)(d, d)$, $n$ times: $2 n d^2$\
 # - convolution: $k$ products $(n, d)(d, d)$: $k n d^2$ -->
 #
-# A layer of an encoder turns $n$ vectors of width $d$ into $n$ vectors of width $d$, each of which may know something of the
-# others. Section 4 compares four kinds: self-attention (all look at all), restricted (each looks at
-# $r$ neighbours), a recurrent layer, and a convolution.
+# A layer of an encoder turns $n$ vectors of width $d$ into $n$ others of width $d$, each of which may know something of the rest. Section 4 compares
+# self-attention (all look at all), restricted (each looks at $r$ neighbours), a recurrent layer and a convolution.
 #
 # - A **recurrent** layer (RNN) passes a state on, from each token to the next: $h_t = \tanh(x_t W + h_{t-1} U + b)$. The state $h_t$ is its output.
 # - A **convolution** adds up a window of $k$ tokens, each times a matrix of its own: $y_t = \sum_j x_{t+j} W_j + b$.
 #
-# The letters are those of Table 1: $n$ is the number of tokens ($T$ elsewhere), $d$ is $d_\text{model}$, and $k$ is no key.
+# The letters are those of Table 1: $n$ tokens ($T$ elsewhere), $d$ is $d_\text{model}$, and $k$ is no key.
 #
 # **Count on paper.** A product of $(a, b)$ and $(b, c)$ takes $a\,b\,c$ multiply-adds.
 #
@@ -106,7 +103,7 @@ figure_1("self_attention")
 # - recurrent: $x W$ is $(n, d)(d, d)$, and $h\,U$ is $(1, d)(d, d)$, $n$ times: $2 n d^2$
 # - convolution: $k$ products $(n, d)(d, d)$: $k n d^2$
 #
-# **Count for real.** `count` adds up the multiply-adds of each product of matrices in a layer.
+# **Count for real.** `count` adds up the multiply-adds of a layer's matrix products.
 #
 # <!-- slide: The formulas are exact
 # `count` adds up the multiply-adds of each product of matrices in a layer.\
@@ -127,9 +124,9 @@ for name in layers:
 # > **Predict.** $d = 512$, as in the base model. For which lengths is self-attention cheaper than recurrence?
 # >
 # > - Below 512 tokens → It is n²d against nd², so n against d. <!-- true: formula["self-attention"](128, 512) < formula["recurrent"](128, 512) and formula["self-attention"](2048, 512) > formula["recurrent"](2048, 512) -->
-# > - Above 512 tokens → The square grows faster than what is linear.
+# > - Above 512 tokens → A square grows faster than a line.
 # > - Below 8 tokens → This would be true for d = 8.
-# > - For none, since it is the square of the length → A square of a small number may be small.
+# > - For none, since it is the square of the length → The square of a small number may be small.
 # >
 # > <!-- given: Self-attention takes $2n^2d$ multiply-adds, a recurrent layer $2nd^2$. -->
 
@@ -150,11 +147,12 @@ ax.figure
 #
 # Nearly every sentence is shorter than 512 tokens, as Section 4 says. At $n = d$, the dotted line, the two are equal. <!-- result -->
 #
-# Table 1 leaves out the four projections of multi-head attention. They take $4 n d^2$, twice the whole RNN. So fewer multiply-adds are not the reason to take attention. Lesson 13.4 shows the reason.
+# Table 1 leaves out the four projections of multi-head attention: $4 n d^2$, twice the whole RNN. So fewer multiply-adds are not the reason to take
+# attention.
 #
 # ## 13.2 Does the clock agree?
 #
-# Ask the clock: one forward pass of each layer, $d = 256$, with one thread. (Restricted attention now has $r = 65$.)
+# One forward pass of each layer, $d = 256$, one thread (restricted attention now has $r = 65$):
 #
 # <!-- slide: Self-attention has the steepest line, as counted
 # ![]
@@ -175,7 +173,9 @@ ax.legend()
 ax.figure
 
 # %% [markdown]
-# Self-attention has the steepest line, as counted. At $n = d$, the dotted line, it has as many multiply-adds as recurrence, and is faster. <!-- result --> Because the steps of a recurrence wait for one another? Give each step a state $z_t$ that is there from the start, so that none waits; then take all steps as one product.
+# Self-attention has the steepest line, as counted. At $n = d$, the dotted line, it does as many multiply-adds as recurrence, faster. <!-- result -->
+# Because the steps of a recurrence wait for one another? Give each step a state $z_t$ that is there from the start, so that none waits; then take all
+# steps as one product.
 
 # %%
 X, Z, W, U = (rng.standard_normal((256, 256), dtype=np.float32) / 16 for _ in "XZWU")   # n = d
@@ -211,7 +211,7 @@ for name, time in zip(("every step waits", "no step waits", "one product"), trie
 #
 # For 8192 tokens and 8 heads in float32 the maps of one layer take $8 \cdot 8192^2 \cdot 4$ bytes, more than 2 GB. Two ways out:
 #
-# - `LocalAttention(radius)` is the paper's restricted self-attention. It computes nothing outside a band. That is another function.
+# - `LocalAttention(radius)`, the paper's restricted self-attention, computes nothing outside a band. That is another function.
 # - `MemoryEfficientAttention(block)` computes *everything*, but only `block` keys at a time, and again in the backward pass (Rabe and Staats, 2021; on graphics processors FlashAttention: Dao et al., 2022).
 
 # %%
@@ -232,8 +232,8 @@ print(f"512 tokens: plain {megabytes(plain, 512):.1f} MB, memory-efficient {mega
 # >
 # > - 4 times as many, both → Plain attention keeps a number for each *pair* of tokens.
 # > - Plain 16 times as many, memory-efficient 4 times → Only plain attention keeps the map, a square. <!-- true: [round(large[name] / small[name]) for name in ("plain", "memory-efficient")] == [16, 4] -->
-# > - 16 times as many, both: both compute the whole map → Both compute it. How much of it does each have in memory at a time?
-# > - Plain 16 times as many, memory-efficient no more: a block has 64 keys → The blocks stay small. Are queries, keys and values still as short?
+# > - 16 times as many, both: both compute the whole map → How much of it does each have in memory at a time?
+# > - Plain 16 times as many, memory-efficient no more: a block has 64 keys → Are queries, keys and values still as short?
 # >
 # > <!-- given: Plain attention keeps the $(n, n)$ map. Memory-efficient attention computes all of it, a block of 64 keys at a time. With 512 tokens they need {megabytes(plain, 512)} and {megabytes(blockwise, 512)} MB. -->
 
@@ -248,7 +248,7 @@ for name in kinds:
 # [print]
 # Memory-efficient attention is the same function, and never has the map in memory as a whole. It still does all $n^2 d$ multiply-adds, and some twice: it saves memory, not work. Local attention saves both, and cannot look far. -->
 #
-# Memory-efficient attention is the same function, and never has the map in memory as a whole. It still does all $n^2 d$ multiply-adds, and some twice: it saves
+# Memory-efficient attention is the same function, and never has the whole map in memory. It still does all $n^2 d$ multiply-adds, some twice: it saves
 # memory, not work. Local attention saves both, and cannot look far. <!-- result -->
 
 # %% [markdown]
@@ -258,9 +258,9 @@ for name in kinds:
 #
 # > **Predict.** Self-attention, a convolution ($k = 3$) and an RNN: with which of the three can two workers compute half of the outputs each, at the same time?
 # >
-# > - With all three → Every layer gives one output for each token. Can each be computed when the input is there?
-# > - With the convolution only → In self-attention every output needs all *inputs*. They are there from the start.
-# > - With the convolution and the RNN → Both look at neighbours. One of them looks at what its neighbour has *computed*.
+# > - With all three → Can each output be computed when the input is there?
+# > - With the convolution only → In self-attention every output needs all *inputs*, and they are there.
+# > - With the convolution and the RNN → One of them looks at what its neighbour has *computed*.
 # > - With self-attention and the convolution → Their outputs need inputs alone, and no other output. <!-- true: works == [True, True, False] -->
 # >
 # > <!-- given: The RNN computes $h_t = \tanh(x_t W + h_{t-1} U + b)$. All inputs are there at the start. -->
@@ -288,8 +288,7 @@ for name, equal in zip(kinds_tried, works):
 #
 # In the RNN the second worker lacks the last state of the first one: $h_t$ needs $h_{t-1}$, which needs $h_{t-2}$, and so on. <!-- result -->
 #
-# Table 1 calls this *sequential operations*. `count` tells the longest chain of matrix products in which
-# each needs the result of the one before.
+# Table 1 calls this *sequential operations*. `count` tells the longest chain of matrix products in which each needs the one before.
 #
 # <!-- slide: Self-attention has a chain of two, the scores and then the output, at any length
 # Table 1 calls this *sequential operations*. `count` tells the longest chain of matrix products in which each needs the result of the one before.\
@@ -311,9 +310,9 @@ for name, chain in chains.items():
 #
 # ## 13.5 Path length: through how many layers does a message go?
 #
-# What the last token needs may stand at the very beginning. Backward gives
-# $\partial y_t / \partial x_s$. If output $t$ does not depend on input $s$ (we say: it does not *hear* it), this derivative is exactly zero. To ask for all $t$ at
-# once, take $n$ copies of the sequence, and in copy $t$ send a gradient into output $t$ only.
+# What the last token needs may stand at the very beginning. If output $t$ does not depend on input $s$ (does not *hear* it), the backward's $\partial
+# y_t / \partial x_s$ is exactly zero. To ask for all $t$ at once, take $n$ copies of the sequence, and in copy $t$ send a gradient into output $t$
+# only.
 
 # %%
 def hears(stack, n=27, d=8):
@@ -340,8 +339,8 @@ make = {
 # %% [markdown]
 # > **Predict.** There are 27 tokens. After how many layers of convolution ($k = 3$) does the last output hear the first input?
 # >
-# > - 3 → Three is log₃ 27. Each layer would have to reach three times as far as the one below.
-# > - 9 → A window has three places. How far does it reach to one side?
+# > - 3 → For log₃ 27 each layer would have to reach three times as far as the one below.
+# > - 9 → How far does a window of three reach to one side?
 # > - 13 → This is the way to the middle.
 # > - 26 → Each layer carries a message one place further. <!-- true: paths["convolution, k = 3"][-1] == 26 -->
 # >
@@ -395,7 +394,7 @@ fig
 # %% [markdown]
 # ## 13.6 Table 1, measured
 #
-# The exponents are of the time, from the experiment `complexity`. The paper writes 1 for our chain of 2, and $n$ for our 25, since it drops constants.
+# The exponents are of the time (experiment `complexity`). The paper drops constants: it writes 1 for our chain of 2, and $n$ for our 25.
 #
 # <!-- slide: Only the RNN's wait grows with $n$, and only self-attention without restriction has a path of one
 # The exponents are of the time, from the experiment `complexity`. The paper writes 1 for our chain of 2, and $n$ for our 25, since it drops constants.
@@ -422,15 +421,13 @@ for name, (operations, waits, path) in paper.items():
 #
 # ## 13.7 For the keen: and when it writes?
 #
-# The RNN has one advantage that Table 1 does not show. In training a decoder knows the whole target, so all positions are computed at once. In *use* it writes one token at a time, whatever the layer is. With the KV cache of Lesson 5.7, step $t$ of self-attention takes $4 d^2 + 2 t d$ multiply-adds, those of the projections included, and keeps $2 t d$ numbers in each layer. A step of the RNN takes $2 d^2$ and keeps $d$ numbers, at the first token as at the millionth.
+# The RNN has one advantage that Table 1 does not show. In *use* it writes one token at a time, whatever the layer is. With the KV cache of Lesson 5.7,
+# step $t$ of self-attention takes $4 d^2 + 2 t d$ multiply-adds, projections included, and keeps $2 t d$ numbers in each layer. A step of the RNN
+# always takes $2 d^2$ and keeps $d$ numbers.
 #
-# | | training, long sequences | decoding, one token at a time |
-# |---|---|---|
-# | RNN | $n$ steps in a row, path $n$ | constant time and memory per token |
-# | convolution | parallel, path $n / k$ or $\log_k n$ | constant per token (a window) |
-# | self-attention | parallel, path 1, but $n^2$ | $4 d^2 + 2 t d$ at token $t$, and all keys and values to keep |
-#
-# For very long sequences $n^2$ becomes too much. Local attention (Longformer: Beltagy et al., 2020) and recurrences that are linear in $h$ (Mamba: Gu and Dao, 2023) are attempts to pay less. Without the $\tanh$ a recurrence need not wait: its products can be taken in pairs, pairs of pairs and so on, in about $\log_2 n$ rounds.
+# For very long sequences $n^2$ becomes too much. Local attention (Longformer: Beltagy et al., 2020) and recurrences that are linear in $h$ (Mamba: Gu
+# and Dao, 2023) pay less. Without the $\tanh$ a recurrence need not wait: its products can be taken in pairs, pairs of pairs and so on, in about
+# $\log_2 n$ rounds.
 
 # %% [markdown]
 # ## 13.8 Yours: a recurrence that waits for nothing
@@ -438,7 +435,7 @@ for name, (operations, waits, path) in paper.items():
 # <!-- slide: Write your number down, then measure
 # Lesson 13.2 gave each step a state that is there from the start. Count it: with `count`, how long is the longest chain of matrix products of such a loop, for $n = 48$? (That of the RNN is 49.) -->
 #
-# Lesson 13.2 gave each step a state that is there from the start. Count it: with `count`, how long is the longest chain of matrix products of such a loop, for $n = 48$? (That of the RNN is 49.) First type the number that you predict. Then write the lines that measure it.
+# Lesson 13.2 gave each step a state that is there from the start. Count it: with `count`, how long is the longest chain of matrix products of such a loop, for $n = 48$? (That of the RNN is 49.)
 
 # %% show=false
 from aiayn_course.exercises import judge
@@ -454,7 +451,8 @@ measured, _ = count(no_waiting, longer)
 judge(13, predicted, measured)
 
 # %% [markdown]
-# One. No product needs the result of another one, so 48 workers could take a step each. One worker still takes all 48, one after the other: it is the chain that waits, and not the clock of one thread. <!-- result -->
+# One. No product needs another's result, so 48 workers could take a step each. One worker still takes all 48, one after the other: the chain waits, not
+# the clock of one thread. <!-- result -->
 #
 # ## 13.9 Check what this lesson claimed
 
@@ -473,8 +471,7 @@ print("all true")
 # ## Summary
 #
 # - Multiply-adds: self-attention $2 n^2 d$, restricted $2 r n d$, recurrent $2 n d^2$, convolution $k n d^2$. By this count self-attention is cheaper than recurrence for $n < d$.
-# - The map costs $n^2$ numbers for each head. Memory-efficient attention does without, and is the same function; local
-#   attention is another one.
+# - The map costs $n^2$ numbers for each head. Memory-efficient attention does without, and is the same function; local attention is not.
 # - **Parallelism:** self-attention and convolution compute all positions at once, an RNN with a tanh waits $n$ times.
 # - **Path:** 1 for self-attention; $n$ steps in an RNN; of the order of $n/k$ layers of convolutions, $\log_k n$ of dilated ones.
 #
@@ -486,8 +483,8 @@ print("all true")
 #
 # <details><summary>Answer</summary>
 #
-# The longest chain is still about $n$: each worker walks through the whole sequence, step by step. Two workers, or as many as there are layers, are
-# busy; a hundred would not help. In self-attention $n$ workers are.
+# The longest chain is still about $n$: each worker walks through the whole sequence. Two workers are busy; a hundred would not help. In self-attention
+# $n$ are.
 #
 # </details>
 #
@@ -506,7 +503,6 @@ print("all true")
 #
 # <details><summary>Answer</summary>
 #
-# Then everything hears everything: that one layer alone has path 1, and the others do not take it away (their bands contain
-# each token itself). Many models for long sequences mix many cheap local layers with a few global ones. Try it with `hears`.
+# Then everything hears everything: that one layer has path 1, and the others do not take it away (their bands contain each token itself).
 #
 # </details>

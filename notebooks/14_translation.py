@@ -3,13 +3,11 @@
 #
 # | | |
 # |---|---|
-# | **You will do** | learn a byte-pair vocabulary and do its first step by hand, train a translator in about a minute, and measure where it looks when two languages order their words differently |
-# | **You will learn** | who decides where words are cut; what padding costs; how to tell a translation that is right from one that is like it; how to test "it aligns the words" with a control |
+# | **You will do** | learn a byte-pair vocabulary, its first step by hand; train a translator in about a minute; measure where it looks when two languages order their words differently |
+# | **You will learn** | who decides where words are cut; what padding costs; how to tell a right translation from one that is like it; how to test "it aligns the words" with a control |
 # | **You need** | Lessons 10 and 11; Lesson 5 for padding |
 # | **Paper** | Section 5.1, Section 6.1 and Section 3.2.3 |
-# | **Time** | two halves, *see* (to the end of Lesson 14.5) and *then prove* (from Lesson 14.6 on), of about 40 minutes each: estimated, never timed in a class; without the part *for the keen* (run its cell, skip its text) |
-#
-# Run the cells from top to bottom. Wherever it says **Predict**, stop, choose an answer, and only then go on.
+# | **Time** | *see*, and from Lesson 14.6 on *then prove*: about 40 minutes each (estimated); of the parts *for the keen* run the cells, skip the text |
 
 # %%
 import importlib.util
@@ -26,7 +24,7 @@ if importlib.util.find_spec("aiayn_np") is None:  # on a hosted notebook service
     subprocess.run([sys.executable, "-m", "pip", "install", "-q", package], check=True)
 
 # %% [markdown]
-# This lesson needs two packages more than the others: SentencePiece, which learns vocabularies, and sacreBLEU, which scores translations.
+# This lesson needs two packages more: SentencePiece learns vocabularies, and sacreBLEU scores translations.
 
 # %%
 for package in ("sentencepiece", "sacrebleu"):
@@ -68,11 +66,10 @@ print(*(dictionary[word] for word in german.split()))
 # %% [markdown]
 # Each word is right, and the line is wrong: German says the unit before the tens. <!-- result -->
 #
-# In this lesson you train all of Figure 1 on text, in about a minute, and measure how it finds its words.
-#
 # ## 14.1 Pairs of lines
 #
-# The corpus is tiny: numbers below a million, in German and in English words. We train on the first of its three lists, choose on the second, and the third says how good the choice is.
+# The corpus is tiny: numbers below a million, in German and in English words. We train on the first of three lists, choose on the second, and the third
+# says how good the choice is.
 #
 # <!-- slide: No number is in two lists, or we would test memory
 # The corpus is tiny: numbers below a million, in German and in English words. We train on the first of its three lists, choose on the second, and the third says how good the choice is.\
@@ -90,13 +87,15 @@ print({name: len(pairs) for name, pairs in numbers._asdict().items()})
 #
 # ## 14.2 A vocabulary that nobody wrote
 #
-# With an id for each word, new words would have none. With an id for each letter, sequences would be long, and attention costs the square of the length. Section 5.1 takes the middle: **byte-pair encoding** (Sennrich et al., 2016). Begin with letters. Count which two neighbours are most frequent, join them to a new piece, and repeat.
+# With an id for each word, new words would have none. With an id for each letter, sequences would be long, and attention costs the square of the
+# length. Between them stands **byte-pair encoding** (Sennrich et al., 2016; Section 5.1): begin with letters, join the two neighbours that are most
+# frequent to a new piece, and repeat.
 #
 # > **Predict.** Which two letters stand side by side most often in all these lines?
 # >
-# > - `en` → It is the most frequent pair of German prose. These lines are numbers.
-# > - `th` → It is the most frequent pair of English prose. Only half of the lines are English.
-# > - `ei` → It is in *zwei*, *drei* and *eight*. Which words stand in nearly every line?
+# > - `en` → The most frequent pair of German prose; these lines are numbers.
+# > - `th` → The most frequent pair of English prose; half of the lines are English.
+# > - `ei` → It is in *zwei*, *drei* and *eight*. Which words are in nearly every line?
 # > - `nd` → One of *und*, *and*, *hundert*, *hundred*, *tausend*, *thousand* stands in 99 lines of 100. <!-- true: neighbours.most_common(1)[0][0] == "nd" -->
 # >
 # > <!-- given: The lines are numbers below a million in words, such as *fünf hundert drei tausend fünf* and *five hundred and three thousand and five*. -->
@@ -151,8 +150,8 @@ for size in (60, 100, 200):
 #
 # > **Predict.** All numbers are written so, and there are 200 pieces again. How is *zweihundertdreiundfünfzig* cut now?
 # >
-# > - `zwei hundert drei und fünfzig` → These are the parts that a grammar knows. Byte-pair encoding knows none.
-# > - `zweihundertdreiundfünfzig` → Only what is frequent becomes one piece. How often does this number occur?
+# > - `zwei hundert drei und fünfzig` → A grammar knows these parts. Byte-pair encoding knows none.
+# > - `zweihundertdreiundfünfzig` → How often does this number occur?
 # > - Into single letters → Parts of it stand in many other numbers.
 # > - `zweihundert drei undfünfzig` → What is frequent is joined, whatever it means. <!-- true: joined[200] == "_zweihundert drei undfünfzig" -->
 # >
@@ -171,7 +170,7 @@ for size, pieces in joined.items():
 #
 # ## 14.3 Batches of similar length
 #
-# Lines of a batch are padded to the longest of them (Lesson 5). The paper puts pairs of similar length together (Section 5.1).
+# Lines of a batch are padded to the longest of them (Lesson 5). Section 5.1 puts pairs of similar length together.
 #
 # <!-- slide:
 # Lines of a batch are padded to the longest of them (Lesson 5). The paper puts pairs of similar length together (Section 5.1).\
@@ -189,10 +188,10 @@ print("tokens of seven German lines:", seven, "  of the longest of all:", longes
 # %% [markdown]
 # > **Predict.** Take batches of lines in *random* order. What share of all positions is padding?
 # >
-# > - About 3 % → Then nearly all lines would be as long as the longest of their batch.
-# > - About 15 % → That would do if the longest of these seven were the longest of a batch. A batch has more than a hundred lines.
+# > - About 3 % → Then nearly all lines would be as long as the longest.
+# > - About 15 % → So it is if the longest of these seven is the longest of its batch.
 # > - About 40 % → The longest line of a batch sets its width, and most are much shorter. <!-- true: 0.35 < 1 - real / positions < 0.45 -->
-# > - About 75 % → Then the longest line of a batch would be four times as long as the mean.
+# > - About 75 % → Then the longest would be four times as long as the mean.
 # >
 # > <!-- given: Seven German lines have {seven} tokens, the longest of all {longest}. In a batch of more than a hundred lines, each is padded to the longest. -->
 
@@ -221,7 +220,8 @@ fig
 #
 # ## 14.4 Training
 #
-# The model has one layer on each side, $d_\mathrm{model} = 64$, four heads. The loop is that of Lesson 10. An **epoch** is one pass over all training pairs. Watch the column `exact`, for 200 numbers of the validation. (`loss` is without smoothing.)
+# The model has one layer on each side, $d_\mathrm{model} = 64$, four heads; the loop is that of Lesson 10. An **epoch** is one pass over all training
+# pairs. Watch `exact`, for 200 numbers of the validation. (`loss` is without smoothing.)
 #
 # <!-- slide:
 # The model has one layer on each side, $d_\mathrm{model} = 64$, four heads. The loop is that of Lesson 10. An **epoch** is one pass over all training pairs. Watch the column `exact`, for 200 numbers of the validation. (`loss` is without smoothing.)
@@ -266,16 +266,15 @@ fig
 #
 # After three epochs four fifths of these are right, from the sixth on nearly all. <!-- result -->
 #
-# The test waits: who stops where the test looks best has used it for training.
-#
 # ## 14.5 Exact, or alike?
 #
-# The paper measures BLEU (Papineni et al., 2002), from 0 to 100: which share of a translation's runs of one, two, three and four words stands in the reference, too? The four shares are multiplied, and BLEU is the fourth root of the product, times 100. (Too short a translation loses.)
+# The paper measures BLEU (Papineni et al., 2002), from 0 to 100: which share of a translation's runs of one, two, three and four words stands in the
+# reference, too? BLEU is the fourth root of the product of the four shares, times 100. (Too short a translation loses.)
 #
 # > **Predict.** After three epochs the model has about three quarters of the *test* numbers exactly right. What is its BLEU then?
 # >
 # > - About 92 → One wrong word leaves most runs of words right. <!-- true: 90 < scores["after 3 epochs"][1] < 97 -->
-# > - About 75 → BLEU counts runs of words, not whole numbers.
+# > - About 60 → A wrong word spoils up to four runs of four words; a number has many more.
 # > - About 60 → A wrong word spoils up to four runs of four words, but a number has many other runs.
 # >
 # > <!-- given: The paper measures BLEU (Papineni et al., 2002), from 0 to 100: which share of a translation's runs of one, two, three and four words stands in the reference, too? The four shares are multiplied, and BLEU is the fourth root of the product, times 100. (Too short a translation loses.) -->
@@ -293,7 +292,7 @@ for name, chosen in (("untrained", untrained), ("after 3 epochs", young), ("at t
 # <!-- answer: And yet nearly a quarter of the numbers is wrong
 # [print] -->
 #
-# And yet nearly a quarter of the numbers is wrong. <!-- result --> Take the four shares of the model after 3 epochs by hand, and look at some of its mistakes:
+# And yet nearly a quarter of the numbers is wrong. <!-- result --> Compute the four shares after 3 epochs by hand, and look at some mistakes:
 #
 # <!-- slide:
 # Take the four shares of the model after 3 epochs by hand, and look at some of its mistakes:\
@@ -335,14 +334,15 @@ fig.axes[0].plot(at, turns, "o", ms=11, mfc="none", mec="#D55E00", mew=2)
 fig
 
 # %% [markdown]
-# Go down the rows of head 1; rings mark a turn of the order. For "twenty", the hyphen and "three" it looks at *zwanzig*, *und*, *drei*: backwards. Then come *tausend*
-# and *vier*, and for "fifty", the hyphen and "two" it turns back again. For the comma, "hundred", "and" and the end it looks elsewhere. <!-- result -->
+# Go down the rows of head 1; rings mark a turn of the order. For "twenty", the hyphen and "three" it looks at *zwanzig*, *und*, *drei*: backwards. Then
+# come *tausend* and *vier*, and for "fifty", the hyphen and "two" it turns back again. <!-- result -->
 #
 # Ask such a model your own numbers: [the number words with head 1](../docs/live/number_words.html#src=vier+hundert+sieben+und+zwanzig&kind=cross&layer=0&head=0&query=3&key=4)<!-- else: (README.md says how to get this page) -->.<!-- repository only --> `python docs/make_live_pages.py` makes the page.<!-- end -->
 #
 # ## 14.7 For the keen: how crossing is counted
 #
-# Two rows **cross** if the one that is written first looks at the later word. For *drei und zwanzig*, "twenty - three", the row of "twenty" looks behind *und*, and that of "three" before it. The next cell counts this for each head; `words` says where the two words stand, beside `_und` and `-`.
+# Two rows **cross** if the one that is written first looks at the later word. For *drei und zwanzig* the row of "twenty" looks behind *und*, that of
+# "three" before it. The next cell counts this for each head; `words` says where the two words stand, beside `_und` and `-`.
 
 # %%
 id_of = {piece: i for i, piece in enumerate(vocabulary.pieces(range(len(vocabulary))))}
@@ -372,13 +372,11 @@ def crossing(model, pairs):
 # - the row of the unit peaks on the German unit, **before** it;\
 # - so the two **cross**: the row that is written first looks at a later word. -->
 #
-# Where German has `unit und tens` and English `tens - unit`:
+# In `unit und tens` → `tens - unit` the row of the tens should look at the German tens, **behind** *und*, and the row of the unit at the unit,
+# **before** it. So the two **cross**.
 #
-# - the row of the tens peaks on the German tens, **behind** *und*;
-# - the row of the unit peaks on the German unit, **before** it;
-# - so the two **cross**: the row that is written first looks at a later word.
-#
-# As a control, take two words that do *not* change their order: `tausend` and the word before it, as in `zwanzig tausend`, `twenty thousand`. Count for each head, on the validation numbers.
+# The control: two words that do *not* change their order, `tausend` and the word before it, as in `zwanzig tausend`, `twenty thousand`. Count for each
+# head, on the validation numbers.
 #
 # <!-- slide: Head 1 is right for tens and units, and no other head is
 # As a control, take two words that do *not* change their order: `tausend` and the word before it, as in `zwanzig tausend`, `twenty thousand`. Count for each head, on the validation numbers.\
@@ -394,12 +392,12 @@ for label, row in zip(("head 1", "head 2", "head 3", "head 4"), on_validation["i
 # %% [markdown]
 # Head 1 is right for tens and units, and no other head is. <!-- result -->
 #
-# To choose and to report on the same numbers is what Lesson 11.3 warns of. So choose on validation, by the smaller of the shares of tens and units, and report on the test, once.
+# Choose on validation, by the smaller of the two shares, and report on the test, once (Lesson 11.3).
 #
 # > **Predict.** The chosen head crosses for all inverted words. How often do its two rows cross for words that *keep* their order?
 # >
-# > - In about a fifth → About so often an untrained head crosses.
-# > - Almost never → For these words it does not turn round. <!-- true: after["ordered"][best, 2] < 0.05 -->
+# > - In about a fifth → So often an untrained head crosses.
+# > - Almost never → Here it does not turn round.<!-- true: after["ordered"][best, 2] < 0.05 -->
 # > - In about half → Then head and words would have nothing to do with each other.
 # > - Almost always → Then it would look backwards whatever it reads.
 # >
@@ -424,8 +422,8 @@ fig
 # ![]
 # The trained head crosses for every inverted pair and for no ordered one, though it mostly finds both words there, too. -->
 #
-# The trained head crosses for every inverted pair and for no ordered one, though it mostly finds both words there, too. Untrained, it crosses in 31 and in 21 of 100. And the data
-# had no alignment, only pairs of lines. Bahdanau et al. (2015) showed such turns in examples of real sentences. <!-- result -->
+# The trained head crosses for every inverted pair and for no ordered one, though it mostly finds both words there, too. And the data had no alignment,
+# only pairs of lines. Bahdanau et al. (2015) showed such turns in examples of real sentences. <!-- result -->
 #
 # Does the model need this head? Mute each of the four (Lesson 11.6).
 
@@ -444,14 +442,16 @@ print("exact without head 1, 2, 3, 4:", *(f"{share:.1%}" for share in muted))
 # [print]
 # Alignment is where a head looks; need is another question. -->
 #
-# Without the head that aligns so well nearly all is right as before; others are missed more. So this head is not needed alone: heads 2 and 4 look at the tens and the units, too. (One model is one example.) <!-- result -->
+# Without the head that aligns so well nearly all is right as before; others are missed more. So it is not needed alone: heads 2 and 4 look at the tens
+# and the units, too. (One model is one example.) <!-- result -->
 #
 # ## 14.9 Yours: is the head enough?
 #
 # <!-- slide: Write your number down, then measure
 # Without head 1 nearly all numbers are right, so it is not needed alone. Is it *enough*? Turn the test round: mute the three others, and keep the head that crosses best. Which share of the test numbers is exact, from 0 to 1? -->
 #
-# Without head 1 nearly all numbers are right, so it is not needed alone. Is it *enough*? Turn the test round: mute the three others, and keep the head that crosses best. Which share of the test numbers is exact, from 0 to 1? First type the number that you predict. Then write the lines that measure it.
+# Is it *enough*? Turn the test round: mute the three others, and keep the head that crosses best. Which share of the test numbers is exact, from 0 to
+# 1?
 
 # %% show=false
 from aiayn_course.exercises import judge
@@ -465,7 +465,7 @@ measured = exact(alone, numbers.test)[0]
 judge(14, predicted, measured)
 
 # %% [markdown]
-# Far from all. The head that aligns so well is neither needed nor enough: a map shows where one head looks, and the model is all of them together. (One model is one example.) <!-- result -->
+# Far from all. The head that aligns so well is neither needed nor enough: a map shows one head, and the model is all of them together. <!-- result -->
 #
 # ## 14.10 Check what this lesson claimed
 
@@ -482,11 +482,9 @@ print("all true")
 # %% [markdown]
 # ## Summary
 #
-# - From text to training: pairs of lines, one byte-pair vocabulary for both languages, batches of similar length.
 # - Three lists: train on one, choose on another, report on the third.
 # - BLEU rewards what is similar; only exact comparison tells whether a number is right.
-# - Nobody gave the model an alignment. Where the languages exchange two words, the chosen head crosses; where they keep their order, it does not. Claim that only with a
-#   control, and with the head chosen on other data.
+# - Nobody gave the model an alignment. Where the languages exchange two words, the chosen head crosses; where they keep their order, it does not. That needs a control, and a head chosen on other data.
 #
 # **What you can do now:** train a translator on pairs of lines of your own, and report its quality and its maps honestly (`aiayn-np train text --help`).
 #
@@ -497,9 +495,9 @@ print("all true")
 #
 # <details><summary>Answer</summary>
 #
-# In the first case the map can show it: tens and unit are still two columns. In the second it cannot: one column stands for both, so the rows of "fifty" and of "three" both look there.
-# The translation may be as good as before, but what the model does with the order is then hidden in the embedding of one piece. A map shows what happens
-# *between* tokens only, so it depends on a vocabulary that was chosen for another purpose.
+# In the first case the map can show it: tens and unit are still two columns. In the second it cannot: one column stands for both, so the rows of
+# "fifty" and of "three" both look there. The translation may be as good, but what the model does with the order is hidden in one embedding. A map shows
+# what happens *between* tokens only, so it depends on a vocabulary chosen for another purpose.
 #
 # </details>
 #
@@ -508,7 +506,8 @@ print("all true")
 #
 # <details><summary>Answer</summary>
 #
-# In one trial none of them were right, and nearly all others: in all that the model had seen, something stood between *hundert* and *tausend*, so it borrowed something from further on. It has learned the patterns of its training, and not what a number is.
+# In one trial none were right, and nearly all others: in all that the model had seen, something stood between *hundert* and *tausend*, so it borrowed
+# something. It has learned the patterns of its training, and not what a number is.
 #
 # </details>
 #
@@ -517,7 +516,7 @@ print("all true")
 #
 # <details><summary>Answer</summary>
 #
-# It is worse: the more candidates there are, the better the best of them looks by luck, and the test can no longer tell. With shares near 1 and 500 numbers the
-# luck is small; with shares in the middle and few numbers it is not (Lesson 11.3). Choosing on validation costs nothing, and removes the doubt.
+# It is worse: the more candidates, the better the best looks by luck. With shares near 1 and 500 numbers the luck is small; with shares in the middle
+# and few numbers it is not (Lesson 11.3). Choosing on validation costs nothing, and removes the doubt.
 #
 # </details>

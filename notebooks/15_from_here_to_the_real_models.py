@@ -3,13 +3,11 @@
 #
 # | | |
 # |---|---|
-# | **You will do** | train a language model on Python's manual, find and take out a head that looks things up, ask what the symbol it wrote was made of, and write your model as a GPT-2 |
-# | **You will learn** | how the work of a head is found by its effect; how to ask what an output was made of; in what GPT-2, BERT, OPUS-MT and Llama differ from the paper |
+# | **You will do** | train a language model, take out the head that looks things up, ask what a symbol was made of, write your model as a GPT-2 |
+# | **You will learn** | to judge a head by its effect; to ask what an output was made of; how GPT-2, BERT, OPUS-MT and Llama differ from the paper |
 # | **You need** | Lessons 9 and 11; Lesson 7 for the norms |
 # | **Paper** | Section 3 (all of it), and what came after |
-# | **Time** | two halves, *see* (to the end of Lesson 15.2) and *then prove* (from Lesson 15.3 on), of about 40 minutes each: estimated, never timed in a class; without the part *for the keen* (run its cell, skip its text) |
-#
-# Run the cells from top to bottom. Wherever it says **Predict**, stop, choose an answer, and only then go on.
+# | **Time** | *see*, and from Lesson 15.3 on *then prove*: about 40 minutes each (estimated); of the parts *for the keen* run the cells, skip the text |
 
 # %%
 import importlib.util
@@ -45,7 +43,8 @@ from aiayn_np.runs.start import start_run
 from aiayn_np.text.pictures import plot_language_training
 
 # %% [markdown]
-# In half a minute, a model of random numbers will write something that looks like a manual. It is the lit part of Figure 1: the right half, without a source, but with each norm before its sub-layer (Lesson 7.7) and learned positions.
+# In half a minute, a model of random numbers will write something like a manual. It is the lit part of Figure 1: the right half, without a source, but
+# with each norm before its sub-layer (Lesson 7.7) and learned positions.
 #
 # <!-- slide:
 # In half a minute, a model of random numbers will write something that looks like a manual. It is the lit part of Figure 1: the right half, without a source, but with each norm before its sub-layer (Lesson 7.7) and learned positions.\
@@ -58,7 +57,8 @@ figure_1("tgt_embedding", "tgt_positions", "decoder.self_attention", "decoder.ad
 # %% [markdown]
 # ## 15.1 A language model of your own
 #
-# The text is the help that comes with Python. SentencePiece learns at most 500 frequent pieces of words from it; these are the tokens. The model learns to guess the next token. The last tenth of the text is held back.
+# The text is the help that comes with Python. SentencePiece learns at most 500 frequent pieces from it: the tokens. The model learns to guess the next
+# one. The last tenth of the text is held back.
 #
 # <!-- slide: It writes words, quotes and line breaks of a manual, and no sense
 # The text is the help that comes with Python. SentencePiece learns at most 500 frequent pieces of words from it; these are the tokens. The model learns to guess the next token. The last tenth of the text is held back.\
@@ -87,9 +87,10 @@ model = run.trained()
 print("AFTER", write("If a class "), sep="\n")
 
 # %% [markdown]
-# It writes words, quotes and line breaks of a manual, and no sense. (`temperature` divides the logits before the softmax.) <!-- result -->
+# It writes words, quotes and line breaks of a manual, and no sense. <!-- result -->
 #
-# How good is that? Count the nats that a character of the held-back text costs, and compare with three guesses without a model: all tokens alike; each as often as it occurs; each as often as it occurs *after the token just read*.
+# How good is that? Count the nats that a held-back character costs, beside three guesses without a model: all tokens alike; each as often as it occurs;
+# each as often as *after the token just read*.
 #
 # <!-- slide: The model is better than all three
 # ![]
@@ -119,9 +120,12 @@ fig
 #
 # ## 15.2 A head that looks up what it has read
 #
-# A reader who sees a text for the second time knows how it goes on. Large language models do so, too, and Olsson et al. (2022) found the heads that do it. An **induction head** finds where the token just read stood before, and copies what followed it. In `6 3 1 5 2 8 6 3 ?` it reads `3`, finds the first `3`, and writes `1`.
+# Large language models do so, too, and Olsson et al. (2022) found the heads that do it. An **induction head** finds where the token just read stood
+# before, and copies what followed it. In `6 3 1 5 2 8 6 3 ?` it reads `3`, finds the first `3`, and writes `1`.
 #
-# A manual has too many rules to see one head at work. So train a model of the same kind, two layers with four heads each, on such rows: a block of random symbols, again and again. Here is the map of the head that puts the most weight on what followed the same symbol. The rings are on what followed; below the white line the block begins again.
+# A manual has too many rules to see one head at work. So train a model of two layers with four heads each on rows that repeat a block of random
+# symbols. Here is the map of the head that puts the most weight on what followed the same symbol (the rings). Below the white line the block begins
+# again.
 #
 # <!-- slide: In this row the head is sure from the first ring on
 # The rings are on what followed; below the white line the block begins again.\
@@ -148,7 +152,7 @@ fig
 # %% [markdown]
 # In this row the head is sure from the first ring on. <!-- result -->
 #
-# That says where it looks. Is it *needed*? Set its rows of $W^O$ to 0, and count again: a row is right if its last 21 symbols, its second half, are.
+# That says where it looks. Is it *needed*? Set its rows of $W^O$ to 0, and count the rows whose second half, 21 symbols, is right.
 #
 # > **Predict.** This one head of eight is taken out. With it the model gets most of 100 rows right as a whole. Without it?
 # >
@@ -177,7 +181,9 @@ ax.figure
 # ![]
 # So a head is judged by its *effect*. -->
 #
-# Head 2 of layer 2 looks at the same place, too, and is hardly missed. So a head is judged by its *effect*. In layer 1 (circles) every head is missed. Olsson et al. found in such models why: there a head looks one place back and so marks each symbol with the one before it, and the induction head looks for this mark. <!-- result -->
+# Head 2 of layer 2 looks at the same place, too, and is hardly missed. So a head is judged by its *effect*. In layer 1 (circles) every head is missed.
+# Olsson et al. found why in such models: there a head looks one place back and marks each symbol with the one before it, and the induction head looks
+# for this mark. <!-- result -->
 #
 # One model is one example. The experiment `induction` has trained five of two layers and five of one:
 #
@@ -202,7 +208,9 @@ for name, right in (("whole", ten.exact[1]), ("without the best head", ten.at_be
 #
 # ## 15.3 What was the symbol made of, and what did it need?
 #
-# From the head to the symbol that is written: what did each token give to it? Begin with one head, at one position that sees two tokens, and leave out the last norm. It adds $\sum_j w_j\, x_j W^V W^O$ to the model's vector. The logit of a symbol is the product of this vector with $e$, the symbol's row of $E$. Do it on paper with the numbers of the next cell.
+# What did each token give to the symbol that is written? Take one head, at a position that sees two tokens, without the last norm. It adds $\sum_j
+# w_j\, x_j W^V W^O$ to the model's vector. The logit of a symbol is the product of this vector with $e$, the symbol's row of $E$. Do it on paper with
+# the numbers of the next cell.
 #
 # <!-- slide:
 # From the head to the symbol that is written: what did each token give to it? Begin with one head, at one position that sees two tokens, and leave out the last norm. It adds $\sum_j w_j\, x_j W^V W^O$ to the model's vector.\
@@ -220,9 +228,11 @@ print("their sum:", of_each.sum(), "  what the head adds:", w @ X @ W_VO @ e)
 # [print]
 # The 0.5 that the head adds to the logit is a sum: 1.5 from the first token, −1 from the second. It is linear in $x$ as long as the weights $w$ stay what they are. -->
 #
-# The 0.5 that the head adds to the logit is a sum: 1.5 from the first token, −1 from the second. It is linear in $x$ as long as the weights $w$ stay what they are. <!-- result -->
+# The 0.5 is a sum: 1.5 from the first token, −1 from the second. It is linear in $x$ as long as the weights $w$ stay what they are. <!-- result -->
 #
-# What a token gives is its **share**. The whole model can be split so, if three things are held as they were: the attention weights, the standard deviation of each norm, the zeros of each ReLU. Then every layer is linear, and a logit is a sum with one share for each token, plus biases. Ask the model of Lesson 15.2 about the `1` that it writes.
+# What a token gives is its **share**. The whole model can be split so, if three things are held as they were: the attention weights, the standard
+# deviation of each norm, the zeros of each ReLU. Then every layer is linear, and a logit is a sum of shares, one for each token, plus biases. Ask the
+# model of Lesson 15.2 about the `1` that it writes.
 #
 # <!-- slide: The `1` that it writes is made mostly of the first `1`
 # ![]
@@ -244,7 +254,8 @@ ax.figure
 # %% [markdown]
 # (The logit is counted from the mean of all.) The `1` that it writes is made mostly of the first `1`, and our head has brought most of it. <!-- result -->
 #
-# And what did it *need*? An experiment tells: `replaced` replaces one token by others, and measures how far $\log p$ of the written `1` falls. It does so twice: as it is, and with all attention weights held as they were.
+# And what did it *need*? `replaced` replaces one token by others, and measures how far $\log p$ of the written `1` falls: as it is, and with all
+# attention weights held.
 #
 # > **Predict.** Replace the *first* `3`. Then $\log p$ of the `1` falls far. Now hold the weights, and replace this `3` again. How much of the fall is left?
 # >
@@ -291,8 +302,6 @@ print(f"the first 3 costs {more.min():.1f} to {more.max():.1f} nats more than th
 #
 # With the weights held neither `3` costs much; which of the two costs more depends on the row. <!-- result -->
 #
-# A map says where a head looks, shares say what an output was made of, an experiment says what it needed. **Here is a place to stop**: the rest is about the models of others.
-#
 # ## 15.4 The real models: one table
 #
 # <!-- slide:
@@ -334,7 +343,8 @@ print(f"the first 3 costs {more.min():.1f} to {more.max():.1f} nats more than th
 #
 # ## 15.5 Is your model a GPT-2?
 #
-# Many trained models are kept on one site, Hugging Face, in folders of one form: `model.safetensors` holds the numbers, `config.json` sizes and options. **Neither file holds a program** (an old `pytorch_model.bin` may: do not open one that you do not trust).
+# Many trained models are kept on Hugging Face, in folders of one form: `model.safetensors` holds the numbers, `config.json` sizes and options.
+# **Neither file holds a program** (an old `pytorch_model.bin` may: do not open one that you do not trust).
 #
 # The model of Lesson 15.1 has the norm before each sub-layer, learned positions, and a ReLU, an option of GPT-2's `config.json`.
 #
@@ -373,13 +383,15 @@ print(f"largest difference of a logit {apart:.0e}")
 # [print]
 # The biases of attention were written as zeros. The factor 8 went into `wte` (it is a power of two, so nothing was rounded), the $E$ at the input, and the $E$ at the output is kept apart as `lm_head`. -->
 #
-# So your model is a GPT-2. The biases of attention were written as zeros. The factor 8 went into `wte` (it is a power of two, so nothing was rounded), the $E$ at the input, and the $E$ at the output is kept apart as `lm_head`. <!-- result -->
+# So your model is a GPT-2. The biases of attention were written as zeros, the factor 8 into `wte`, the $E$ at the input; the $E$ at the output is kept
+# apart as `lm_head`. <!-- result -->
 #
-# The same way leads back: a command such as `aiayn-np attend FOLDER "some text"` opens a downloaded GPT-2, BERT, OPUS-MT or Llama, and all that you did here can be done with it.
+# The same way leads back: `aiayn-np attend FOLDER "some text"` opens a downloaded GPT-2, BERT, OPUS-MT or Llama.
 #
 # ## 15.6 For the keen: three of them, built
 #
-# The next cell builds a GPT-2, a BERT and a Llama, small and of random numbers. What the table has is in the class and in its named arguments (`TanhGELU`: a tanh in place of $\Phi$; `h_kv=1`: all heads share keys and values, multi-query attention, MQA). Then the sixth of 8 tokens is changed: at which positions do the outputs move?
+# The next cell builds a GPT-2, a BERT and a Llama, small and of random numbers (`TanhGELU`: a tanh in place of $\Phi$; `h_kv=1`: all heads share keys
+# and values). Then the sixth of 8 tokens is changed: at which positions do the outputs move?
 
 # %%
 from aiayn_np import EncoderLayer, LearnedPositionalEncoding
@@ -414,7 +426,8 @@ for name, positions in moved.items():
 # <!-- slide: Write your number down, then measure
 # Replace one `3`, and $\log p$ of the `1` falls far. Is it the symbol `3` that the model needs, or that the two are *equal*? Replace both by the same other symbol, for each of the symbols 9 to 31. By how many nats does $\log p$ of the `1` fall, in the median? -->
 #
-# Replace one `3`, and $\log p$ of the `1` falls far. Is it the symbol `3` that the model needs, or that the two are *equal*? Replace both by the same other symbol, for each of the symbols 9 to 31. By how many nats does $\log p$ of the `1` fall, in the median? First type the number that you predict. Then write the lines that measure it.
+# Is it the symbol `3` that the model needs, or that the two are *equal*? Replace both by the same other symbol, for each of the symbols 9 to 31. By how
+# many nats does $\log p$ of the `1` fall, in the median?
 
 # %% show=false
 from aiayn_course.exercises import judge
@@ -453,12 +466,13 @@ print("all true")
 # %% [markdown]
 # ## Summary
 #
-# - A language model is the right half of Figure 1 without a source. A head that looks things up came with two layers.
-# - What a head does is found by its effect: take it out, and count again. Where it looks is not enough.
-# - With weights, norms and ReLUs held, a model is linear, and a logit is a sum of shares. They say what an output was made of. Who said where to look is another question, and an experiment answers it.
+# - A language model is the right half of Figure 1 without a source.
+# - What a head does is found by its effect: take it out, and count again.
+# - With weights, norms and ReLUs held, a model is linear, and a logit is a sum of shares.
 # - OPUS-MT, GPT-2, BERT and Llama are the paper's model with a few small differences. A downloaded model is numbers and sizes; the program is the one that you know.
 #
-# **What you can do now:** open a model that others have trained, and ask it what you asked the reversing model of Lesson 1: where does it look, and what is it needed for? The [project](PROJECT.md) is the place for it.
+# **What you can do now:** open a model that others have trained, and ask where it looks and what it needs. The [project](PROJECT.md) is the place for
+# it.
 #
 # ## Questions
 #
@@ -466,7 +480,8 @@ print("all true")
 #
 # <details><summary>Answer</summary>
 #
-# Only the channels (the features of a token) have changed places. If every matrix that writes or reads them uses the new order, each sum has the same terms. With a matrix $P$ that changes places, $(x P)(P^\top W) = x W$.
+# Only the channels (the features of a token) have changed places. If every matrix that writes or reads them uses the new order, each sum has the same
+# terms.
 #
 # </details>
 #
@@ -482,6 +497,6 @@ print("all true")
 #
 # <details><summary>Answer</summary>
 #
-# No. The model would run, and compute something else than its authors measured. The loaders refuse such a folder and name the option.
+# No. The model would run, and compute something else than its authors measured.
 #
 # </details>
