@@ -279,7 +279,7 @@ fig
 #
 # A longer query in the same direction asks more firmly. A query of length 0 asks nothing and gets the plain mean of all values. A very long query gets the hard look-up back. <!-- result -->
 #
-# Every query between gets a soft answer, which changes a little when a key does: the slope that the dictionary lacks.
+# Every query between the two gets a soft answer, which changes a little when a key does: the slope that the dictionary lacks.
 #
 # <!-- say: Point at `cat` from left to right: 0.25, 0.50, 0.75, 0.96, 1.00. Say: the direction of the query says whom it asks, its length how firmly. Often said and wrong: twice the score is twice the weight. -->
 

@@ -387,7 +387,7 @@ for lead in (10.0, 20.0):
     print(f"lead {lead:4}   weight of the wanted key: {wanted[0]:.6f} before, {wanted[100]:.6f} after 100 steps of Adam")
 
 # %% [markdown]
-# Adam learns from the same small gradient, even with a lead of 20. So saturation stops plain descent, and not Adam (a smaller gradient
+# Adam learns from the same small gradient, even with a lead of 20. So here saturation stops plain descent, and not Adam (a smaller gradient
 # would). <!-- result -->
 #
 # At the *end* of a model the loss is another: the **log-loss** $L = -\ln w_2$, also called cross-entropy (Lesson 10).

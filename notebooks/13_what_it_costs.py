@@ -421,7 +421,7 @@ for name, (operations, waits, path) in paper.items():
 #
 # ## 13.7 For the keen: and when it writes?
 #
-# The RNN has one advantage that Table 1 does not show. In *use* it writes one token at a time, whatever the layer is. With the KV cache of Lesson 5.7,
+# The RNN has one advantage that Table 1 does not show. In *use* a decoder writes one token at a time, whatever the layer is. With the KV cache of Lesson 5.7,
 # step $t$ of self-attention takes $4 d^2 + 2 t d$ multiply-adds, projections included, and keeps $2 t d$ numbers in each layer. A step of the RNN
 # always takes $2 d^2$ and keeps $d$ numbers.
 #

@@ -120,7 +120,7 @@ fig
 #
 # ## 15.2 A head that looks up what it has read
 #
-# Large language models do so, too, and Olsson et al. (2022) found the heads that do it. An **induction head** finds where the token just read stood
+# Large language models repeat what they have read, and Olsson et al. (2022) found the heads that do it. An **induction head** finds where the token just read stood
 # before, and copies what followed it. In `6 3 1 5 2 8 6 3 ?` it reads `3`, finds the first `3`, and writes `1`.
 #
 # A manual has too many rules to see one head at work. So train a model of two layers with four heads each on rows that repeat a block of random
