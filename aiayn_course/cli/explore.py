@@ -38,12 +38,12 @@ def explore_command(args):
 
 def obstacle(run):
     """Return the reason why no page can run the model of a run, or "" if a page can."""
-    from ..page.live import NotRunnable
-    from ..page.live_page import check_page
+    from ..page import live, live_page
 
     try:
-        check_page(run)
-    except NotRunnable as error:
+        live.check_runnable(run.model)
+        live_page.task_of(run)
+    except live.NotRunnable as error:
         return str(error)
     return ""
 

@@ -3,6 +3,6 @@
 Public names, by the file that defines them:
 
     cutting    rules_of
-    live       NotRunnable, check_runnable, write_live
-    live_page  check_page, most_telling_first, write_live_page
+    live       NotRunnable, check_runnable, live_page
+    live_page  most_telling_first, task_of, write_live_page
 """

@@ -10,16 +10,15 @@ import base64
 import hashlib
 import json
 import re
+import zlib
 from html import escape
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 import numpy as np
 
 from aiayn_np.decoding.greedy import greedy_decode
 from aiayn_np.dropout import Dropout
-from aiayn_np.files import replacing
 from aiayn_np.module import Module, Parameter, leaves
 from aiayn_np.transformer import Transformer
 
@@ -31,6 +30,7 @@ INTERFACE = ("drawing.js", "language.js", "thinking.js", "flow.js", "maps.js", "
 LESSONS = {"1": "01_attention_is_a_soft_look_up", "4": "04_the_backward_pass_of_attention",
            "6": "06_many_heads", "8": "08_positions", "10": "10_training_the_copy_task"}
 LAYERS = json.loads((PAGE / "layers.json").read_text(encoding="utf-8"))  # class: its attributes
+TOLD = ("exact_match", "held_out", "steps", "seconds")  # of metrics.json, no names of files
 MOST = 12_000_000  # characters of base64 in a page
 
 
@@ -64,7 +64,6 @@ def live_page(model: Transformer, task: dict, examples: list[str], *, title: str
     values: list[np.ndarray] = []
     check_runnable(model)
     tree = described(model, values, {})
-    weights = base64.b64encode(b"".join(a.astype("<f4").tobytes() for a in values)).decode()
     words = json.loads((PAGE / "words.json").read_text(encoding="utf-8"))
     titles = title if isinstance(title, dict) else {
         lang: title or title_of(task, texts) for lang, texts in words.items()}
@@ -72,11 +71,12 @@ def live_page(model: Transformer, task: dict, examples: list[str], *, title: str
         title=titles, task=task, model=tree, words=words,
         lessons=addresses_of(lessons),
         examples=examples, telling=telling or [], answers=answers,
-        metrics=told_metrics(metrics or {}), learn=small_model(task),
+        metrics={name: metrics[name] for name in TOLD if name in metrics} if metrics else {},
+        learn=small_model(task),
         parameters=sum(parameter.value.size for parameter in model.parameters()),
     )
     plain = re.sub(r"\*(.+?)\*", r"\1", titles["en"])
-    return filled(data, words["en"], title=escape(plain), weights=weights,
+    return filled(data, words["en"], title=escape(plain), weights=packed(values),
                   picture=first_picture(model, task, examples, words["en"]),
                   no_script_zh=words["zh"]["no_script"])
 
@@ -128,20 +128,6 @@ def title_of(task, words):
     things = words["things_digits" if len(task["tokens"]) <= 13 else "things_numbers"]
     named = words.get(f"title_{task['name']}", words["page_title"])
     return named.format(name=task["name"], things=things)
-
-
-def write_live(path: str | Path, *arguments: Any, **options: Any) -> Path:
-    """Write the page of `live_page` to a file, whole or not at all; return its path."""
-    page, path = live_page(*arguments, **options), Path(path)
-    with replacing(path) as file:
-        file.write(page.encode())
-    return path
-
-
-def told_metrics(metrics):
-    """Return the part of metrics.json that the page shows, without names of files."""
-    told = ("exact_match", "held_out", "steps", "seconds")
-    return {name: metrics[name] for name in told if name in metrics}
 
 
 def scripts(names):
@@ -207,6 +193,22 @@ def marked(template, words):
     keys = "|".join(words)
     labelled = re.sub(rf'aria-label="\{{\{{({keys})\}}\}}"', r'\g<0> data-say-label="\1"', template)
     return re.sub(rf'(?<!")\{{\{{({keys})\}}\}}', r'<span data-say="\1">\g<0></span>', labelled)
+
+
+def kept(numbers):
+    """Return numbers as float32 with 20 of its 24 bits: the relative error is at most 5e-7."""
+    bits = numbers.astype("<f4").view("<u4")
+    return ((bits + 8) & ~np.uint32(15)).view("<f4")
+
+
+def packed(values):
+    """Return the numbers of a model in base64, as `unpacked` in thinking.js reads them.
+
+    The bytes of equal place stand together, since those of signs and exponents deflate well.
+    """
+    numbers = kept(np.concatenate([a.ravel() for a in values]))
+    planes = numbers.view(np.uint8).reshape(-1, 4).T
+    return base64.b64encode(zlib.compress(planes.tobytes(), 9)).decode()
 
 
 def digest(text):

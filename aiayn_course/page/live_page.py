@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from aiayn_np.decoding.greedy import greedy_decode
+from aiayn_np.files import replacing
 from aiayn_np.models.config import read_json
 from aiayn_np.module import leaves
 from aiayn_np.multi_head import MultiHeadAttention
@@ -14,7 +15,7 @@ from aiayn_np.text.language import Characters, LanguageTask
 from aiayn_np.transformer import Transformer
 
 from .cutting import rules_of
-from .live import NotRunnable, check_runnable, write_live
+from .live import NotRunnable, live_page
 
 
 def write_live_page(run: Loaded, path: str | Path, sources: list[np.ndarray], *,
@@ -30,14 +31,11 @@ def write_live_page(run: Loaded, path: str | Path, sources: list[np.ndarray], *,
     examples = [run.task.text(src[0]) for src in sources]
     telling = told_changes(run, sources[0])[1] if sources else []
     metrics = read_json(run.metrics) if run.metrics and run.metrics.exists() else {}
-    return write_live(path, run.trained(), task_of(run), examples, title=title,
-                      lessons=lessons, metrics=metrics, telling=telling, answers=answers)
-
-
-def check_page(run: Loaded) -> None:
-    """Raise NotRunnable if no page can run the model of a run."""
-    check_runnable(run.model)
-    task_of(run)
+    page = live_page(run.trained(), task_of(run), examples, title=title, lessons=lessons,
+                     metrics=metrics, telling=telling, answers=answers)
+    with replacing(path := Path(path)) as file:
+        file.write(page.encode())
+    return path
 
 
 def most_telling_first(run: Loaded, sources: list[np.ndarray]) -> list[np.ndarray]:
@@ -101,7 +99,7 @@ def rules_of_words(vocabulary):
     return rules | dict(pieces=rules["pieces"][1:], scores=rules["scores"][1:]) | ends
 
 
-def task_of(run):
+def task_of(run: Loaded) -> dict:
     """Return a dict that tells the page how to read and write sequences of the run's task."""
     task = run.task
     ends = {name: getattr(task, name, None) for name in ("bos", "eos")}

@@ -335,7 +335,8 @@ function listen() {
   for (const panel of document.querySelectorAll("details")) panel.addEventListener("toggle", draw);
 }
 
-function begin_page() {
+async function begin_page() {
+  page.model = trained = build(data.model, await unpacked(element("weights").textContent));
   element("app").classList.toggle("alone", !has_source);
   element("figure").hidden = element("tour-begin").hidden = !has_source;
   element("link").hidden = !has_address();

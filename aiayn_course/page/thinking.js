@@ -31,21 +31,20 @@ const view = { ...START }; // and lang, once it is chosen
 
 // ---- the models ----------------------------------------------------------------------------
 
-/** The bytes of base64, read in small parts. */
-function bytes_of(base64) {
-  const end = base64.indexOf("=");
-  const bytes = new Uint8Array(Math.floor((3 * (end < 0 ? base64.length : end)) / 4));
-  for (let from = 0, at = 0; from < base64.length; from += 1 << 14) {
-    const text = atob(base64.slice(from, from + (1 << 14)));
-    for (let i = 0; i < text.length; i++) bytes[at++] = text.charCodeAt(i);
-  }
-  return bytes.buffer;
+/** The numbers of the model: deflated, first all lowest bytes, then the next ones. */
+async function unpacked(base64) {
+  const bytes = Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+  const planes = new Uint8Array(await new Response(stream).arrayBuffer());
+  const [count, numbers] = [planes.length / 4, new Uint8Array(planes.length)];
+  for (let i = 0; i < planes.length; i++) numbers[4 * (i % count) + Math.floor(i / count)] = planes[i];
+  return new Float32Array(numbers.buffer);
 }
 
-const trained = build(data.model, new Float32Array(bytes_of(element("weights").textContent)));
+let trained = null; // the model as trained, once its numbers are unpacked
 
 /** What addresses name; see address.js. */
-const page = { model: trained, tokens: data.task.tokens, kinds, modes };
+const page = { tokens: data.task.tokens, kinds, modes }; // and the model
 
 // ---- what they make of it ------------------------------------------------------------------
 

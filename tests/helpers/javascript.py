@@ -39,8 +39,10 @@ function solve(model, { src, tgt, changes, ends }) {
 
 
 def rounded(model):
-    """The model in double precision with the numbers that a page holds: those of float32."""
-    return model.astype(np.float32).astype(np.float64)
+    """The model in double precision with the numbers that a page holds."""
+    for parameter in model.parameters():
+        parameter.value[...] = live.kept(parameter.value)
+    return model.astype(np.float64)
 
 
 def random_model(variant, vocab_size, rng):

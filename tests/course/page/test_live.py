@@ -52,7 +52,7 @@ def test_a_default_run_fits_in_a_page_that_can_be_mailed(run, tmp_path, capsys):
     path = tmp_path / "page.html"
     assert main(["explore", str(run.folder), "--out", str(path)]) == 0
     assert capsys.readouterr().out == f"{path}\n"
-    assert path.stat().st_size <= 1.7e6
+    assert path.stat().st_size <= 1.2e6
     text = path.read_text(encoding="utf-8")
     data = data_of(text)
     assert data["title"]["en"] == "This model *reverses* a list of digits"
