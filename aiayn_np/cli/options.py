@@ -17,7 +17,9 @@ OPTIONS: dict[str, dict] = {  # title in the help -> option of a run -> its help
     "the files": dict(
         pairs=PAIRS, source=LINES, target=LINES, validation_pairs=PAIRS, validation_source=LINES,
         validation_target=LINES, text="UTF-8 or .gz; of several --text one text is made (default:"
-        " the help of Python itself)"),
+        " the help of Python itself)",
+        **{"from": "begin with the model in a folder: of a run, or of a Marian, a GPT-2 or a Llama;"
+           " what is not given here is as in that run"}),
     "the task": dict(
         symbols="how many symbols there are",
         max_length="symbols of the longest sequence, tokens of a window, or most tokens of a"
@@ -29,7 +31,8 @@ OPTIONS: dict[str, dict] = {  # title in the help -> option of a run -> its help
     "the training": dict(
         preset="sizes that go together", steps="the most steps to take",
         epochs="times that all pairs are seen", batch_size="sequences in a batch",
-        tokens="positions in the sources of a batch, and in its targets"),
+        tokens="positions in the sources of a batch, and in its targets",
+        only="train only the parameters whose names contain one of these words, such as norm"),
     "the model": dict(
         N="layers in each stack", d_model="width of the model",
         d_ff="inner width of the feed-forward network", h="heads", P_drop="dropout"),
@@ -71,7 +74,9 @@ def argument_of(task: str, name: str, what: str) -> dict:
     """Return the keywords of `add_argument` for an option: its help, and its type or choices."""
     if name not in DEFAULTS[task]:
         many: dict[str, Any] = {"action": "append"} if name == "text" else {}
-        return dict(help=what, type=Path, metavar="FILE", **many)
+        return dict(help=what, type=Path, metavar="FOLDER" if name == "from" else "FILE", **many)
+    if name == "only":
+        return dict(help=what, nargs="+", metavar="WORD")
     default = DEFAULTS[task][name]
     preset = DEFAULTS[task].get("preset", "") and name in PRESETS["small"]
     told = "the preset's" if preset else default
@@ -93,8 +98,12 @@ def given_options(args: argparse.Namespace) -> dict:
 
 def new_run_of(folder: Path, args: argparse.Namespace) -> tuple:
     """Return (a new run of the task with the given options, notes on its data)."""
-    from ..runs.start import start_run
-
     given = given_options(args)
     files = {name: given.pop(name, None) for name in FILES.get(args.task, ())}
+    if start := files.pop("from", None):
+        from ..runs.going_on import continued_run
+
+        return continued_run(folder, args.task, start, files, **given)
+    from ..runs.start import start_run
+
     return start_run(folder, args.task, files, **given)

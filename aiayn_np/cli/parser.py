@@ -28,7 +28,7 @@ COMMANDS: tuple = (  # group, its commands: name, function, its options, what it
   aiayn-np train copy                               # until it copies perfectly, into runs/copy
   aiayn-np train copy --steps 5000 --out runs/copy --resume
   aiayn-np train text --source train.de --target train.en
-  aiayn-np train words --text my.txt"""),
+  aiayn-np train words --from runs/words --text my.txt"""),
         ("decode", look.decode_command, look.add_decode_options,
          "print what a trained model writes for sequences or sentences", """
   aiayn-np decode runs/copy "3 1 4 1 5"
@@ -69,8 +69,9 @@ COMMANDS: tuple = (  # group, its commands: name, function, its options, what it
     )),
     ("real models", (
         ("export", exchange.export_command, exchange.add_export_options,
-         "write a translator for Hugging Face transformers", """
-  aiayn-np export runs/text folder --to marian"""),
+         "write a model for Hugging Face transformers", """
+  aiayn-np export runs/text folder --to marian
+  aiayn-np export runs/gpt2 folder                  # that came from a folder of a GPT-2"""),
     )),
 )
 

@@ -2,6 +2,7 @@
 
 import math
 import platform
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,7 +15,7 @@ from ..text.pictures import plot_language_training
 from ..text.vocabulary import Vocabulary
 from ..training.loop import Step
 from .loaded import Writer
-from .task import RunTask, absolute
+from .task import RunTask, absolute, left_out
 
 MOST = 100_000  # tokens that a validation reads; the measurement at the end reads all
 SAMPLE = 60  # tokens that the model writes at a validation
@@ -29,7 +30,7 @@ class LanguageTraining(RunTask, LanguageTask):
     """
 
     record = LanguageProgress
-    loaded = Writer
+    loaded: Callable = Writer
     plot = staticmethod(plot_language_training)
 
     def __init__(self, options: dict, vocabulary: Vocabulary | None) -> None:
@@ -38,19 +39,25 @@ class LanguageTraining(RunTask, LanguageTask):
         self.options = options
 
     @staticmethod
-    def begin(options: dict, files: dict) -> tuple[Vocabulary | None, str]:
-        """Read the text of new files, and take its characters or learn a vocabulary."""
+    def gather(options: dict, files: dict) -> str:
+        """Read the text of new files."""
         paths = files.get("text")
         text = read_text(paths)
         if (different := len({*text} - {*" \t\n"})) < 2:
             raise ValueError("a text must hold at least two different characters besides blanks,"
                              f" got {different} in {' and '.join(map(str, paths or ['the help']))}")
-        options |= dict(max_len=options["max_length"], digest=digest_of(text.encode()),
+        options |= dict(max_len=options.get("max_len", options["max_length"]),
+                        digest=digest_of(text.encode()),
                         files=paths and [absolute(path) for path in paths])
-        if options["vocab_size"] is None:
-            options["characters"] = Characters(text).characters
-            return None, text
-        return Pieces.train(text, options["vocab_size"]).vocabulary, text
+        return text
+
+    @staticmethod
+    def learn(options: dict, text: str) -> Vocabulary | None:
+        """Take the characters of the text, or learn a vocabulary from it."""
+        if options["vocab_size"] is not None:
+            return Pieces.train(text, options["vocab_size"]).vocabulary
+        options["characters"] = Characters(text).characters
+        return None
 
     @property
     def validate_every(self) -> int:
@@ -64,6 +71,11 @@ class LanguageTraining(RunTask, LanguageTask):
             where = " and ".join(files) if files else f"Python {platform.python_version()}"
             raise ValueError(f"the text must be the one that the run began with, got another in"
                              f" {where}")
+        notes = [] if files else [f"the text is the help of Python {platform.python_version()}"]
+        if "from" in self.options:
+            unknown = {*filter(self.lacks, {*text})}
+            notes += left_out(sum(map(text.count, unknown)), "characters")
+            text = text.translate(dict.fromkeys(map(ord, unknown)))
         cut = len(training_part(text))
         held_out, rows = encode(text[cut:]), max(1, MOST // (20 * T))
         return SimpleNamespace(
@@ -71,8 +83,11 @@ class LanguageTraining(RunTask, LanguageTask):
             batches=Windows(encode(text[:cut]), T, self.options["batch_size"]),
             some=Windows(held_out, T, rows, every=-(-len(held_out) // MOST)),
             beginning=encode(text[cut:].partition("\n")[0] + "\n"), characters=len(text),
-            held_characters=len(text) - cut,
-            notes=[] if files else [f"the text is the help of Python {platform.python_version()}"])
+            held_characters=len(text) - cut, notes=notes)
+
+    def lacks(self, character: str) -> bool:
+        """Tell whether the vocabulary does not know a character."""
+        return character not in self.vocabulary.known
 
     def batch_of(self, step: int, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
         """Draw the batch (ids, targets) of a step."""
@@ -100,6 +115,10 @@ class LanguageTraining(RunTask, LanguageTask):
         tokens = self.loaded(model, self).written(
             self.data.beginning, steps=steps, temperature=0.8, rng=np.random.default_rng(0))
         return self.text(tokens)
+
+    def measured(self, model: Any, ranks: Any) -> dict[str, float]:
+        """Return the loss of a model on the held-back text, or on much of it."""
+        return {"nats per character": self.nats_per_character(model, self.data.some, ranks)}
 
     def finish(self, run: Any) -> tuple[dict, list[str]]:
         """Measure the model on the held-back text, and let it write."""

@@ -21,7 +21,7 @@ NAMES = {option: tuple(names) for option, names in CHOICES.items()} | dict(
     normalization=NORMALIZATIONS)
 FILES = dict(  # the options for the files of a task
     text=("pairs", "source", "target", "validation_pairs", "validation_source",
-          "validation_target"), words=("text",))
+          "validation_target", "from"), words=("text", "from"))
 
 
 def new_options(task: str, given: dict) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """The task of a run on sentence pairs: a translator, with a vocabulary of its own."""
 
 import math
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,20 +13,37 @@ from ..text.extra import extra
 from ..text.measures import PairProgress, loss_on
 from ..text.pictures import plot_pair_training
 from ..text.task import PairTask, encoded
-from ..text.vocabulary import Vocabulary
+from ..text.vocabulary import UNK, Vocabulary
 from ..training.loop import Step
 from .loaded import Translator
-from .task import RunTask, absolute
+from .task import RunTask, absolute, left_out
 
 SHOWN = 3  # translations in the report
 POSITIONS = 256  # of a model, at least; a text may be longer than the lines of the training
+
+
+class Side:
+    """Encode the lines of one side; leave out, and count, the id `unknown`, if it is given."""
+
+    left_out = 0
+
+    def __init__(self, encode: Callable, unknown: int | None) -> None:
+        self.encode, self.unknown = encode, unknown
+
+    def __call__(self, lines: list[str]) -> list[np.ndarray]:
+        found = self.encode(lines)
+        if self.unknown is None:
+            return found
+        kept = [ids[ids != self.unknown] for ids in found]
+        self.left_out += sum(map(len, found)) - sum(map(len, kept))
+        return kept
 
 
 class PairTraining(RunTask, PairTask):
     """The task of translating, with the pairs of lines that it is learned from."""
 
     record = PairProgress
-    loaded = Translator
+    loaded: Callable = Translator
     plot = staticmethod(plot_pair_training)
 
     def __init__(self, options: dict, vocabulary: Vocabulary) -> None:
@@ -33,16 +51,21 @@ class PairTraining(RunTask, PairTask):
         self.options = options
 
     @staticmethod
-    def begin(options: dict, files: dict) -> tuple[Vocabulary, Corpus]:
-        """Read the pairs of new files, and learn a vocabulary."""
+    def gather(options: dict, files: dict) -> Corpus:
+        """Read the pairs of new files."""
         extra("sacrebleu")                                             # if missing, known at once
         corpus = Corpus.read(files, options["seed"])
-        vocabulary = Vocabulary.train(
+        options |= dict(max_len=options.get("max_len", max(POSITIONS, options["max_length"])),
+                        digest=corpus.digest,
+                        files={name: path and absolute(path) for name, path in files.items()})
+        return corpus
+
+    @staticmethod
+    def learn(options: dict, corpus: Corpus) -> Vocabulary:
+        """Learn a vocabulary from the pairs."""
+        return Vocabulary.train(
             [line for pair in corpus.training for line in pair], options["vocab_size"],
             **{name: options[name] for name in ("normalization", "character_coverage")})
-        options |= dict(max_len=max(POSITIONS, options["max_length"]), digest=corpus.digest,
-                        files={name: path and absolute(path) for name, path in files.items()})
-        return vocabulary, corpus
 
     def read(self, corpus: Corpus | None = None) -> SimpleNamespace:
         """Read or take the pairs: batches for training and validation, and the latter as lines."""
@@ -51,24 +74,29 @@ class PairTraining(RunTask, PairTask):
         if corpus.digest != o["digest"]:
             raise ValueError("sentence pairs must be those that the run began with, got others in "
                              + " and ".join(filter(None, o["files"].values())))
-        limit, most, tokens = o["max_length"], o["max_len"], o["tokens"]
-        training, _ = encoded(self.vocabulary, corpus.training, limit)
-        held_out, lines = encoded(self.vocabulary, corpus.validation, most)
+        limit, most, tokens, sides = o["max_length"], o["max_len"], o["tokens"], self.sides()
+        training, _ = encoded(sides, corpus.training, limit)
+        held_out, lines = encoded(sides, corpus.validation, most)
         if not training or not held_out:
             raise ValueError(f"there must be pairs of at most {limit} tokens for training, got"
                              f" {len(training)}, and of at most {most} for validation, got"
                              f" {len(held_out)}")
-        batches = Batches(training, tokens, o["seed"])
+        batches = Batches(training, tokens, o["seed"], self.vocabulary)
         if (longest := batches.longer.max()) > tokens:
             raise ValueError(f"tokens must be at least those of the longest sentence, {longest},"
                              f" got tokens={tokens}")
-        left_out = [("training", len(corpus.training) - len(training), limit),
+        too_long = [("training", len(corpus.training) - len(training), limit),
                     ("validation", len(corpus.validation) - len(held_out), most)]
         return SimpleNamespace(
             batches=batches, lines=lines,
-            held_out=Batches(held_out, max(tokens // o["accumulate"], most), 0),
-            notes=corpus.notes + [f"{n} pairs for {what} are left out: a side has more than {most}"
-                                  " tokens, or none" for what, n, most in left_out if n])
+            held_out=Batches(held_out, max(tokens // o["accumulate"], most), 0, self.vocabulary),
+            notes=corpus.notes + left_out(sum(side.left_out for side in {*sides}), "pieces") + [
+                f"{n} pairs for {what} are left out: a side has more than {most} tokens, or none"
+                for what, n, most in too_long if n])
+
+    def sides(self) -> list[Side]:
+        """Return what encodes the sources, and what encodes the targets."""
+        return 2 * [Side(self.vocabulary.encode, UNK if "from" in self.options else None)]
 
     @property
     def steps(self) -> int:
@@ -99,6 +127,11 @@ class PairTraining(RunTask, PairTask):
         loaded = self.loaded(model, self)
         lines = loaded.lines(sources, ranks=ranks, **options)
         return lines, loaded.score(lines, references)
+
+    def measured(self, model: Any, ranks: Any) -> dict[str, float]:
+        """Return the loss and the BLEU of a model on the validation set."""
+        return dict(loss=loss_on(model, self.data.held_out, ranks),
+                    BLEU=self.translated(model, ranks)[1].score)
 
     def finish(self, run: Any) -> tuple[dict, list[str]]:
         """Measure the BLEU of three ways to translate the validation set; show a few lines."""

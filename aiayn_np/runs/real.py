@@ -81,12 +81,19 @@ class Filler(Reader):
         return fill(self.pretrained, text, top)
 
 
-FAMILIES: dict[str, Any] = {  # model_type in config.json -> loader, and the model with its task
-    "marian": (Marian, MarianTranslator), "gpt2": (GPT2, real_writer), "bert": (Bert, Filler),
-} | dict.fromkeys(LLAMAS, (Llama, real_writer))
+FAMILIES: dict[str, Any] = {  # model_type -> loader, the model with its task, its task of `train`
+    "marian": (Marian, MarianTranslator, "text"), "gpt2": (GPT2, real_writer, "words"),
+    "bert": (Bert, Filler, None),
+} | dict.fromkeys(LLAMAS, (Llama, real_writer, "words"))
 
 
 def real_model(folder: Path) -> Loaded:
+    """Read the model in a folder of Hugging Face, with its task; errors as below."""
+    pretrained = pretrained_of(folder)
+    return FAMILIES[pretrained.family][1](pretrained)
+
+
+def pretrained_of(folder: Path) -> Any:
     """Read the model in a folder of Hugging Face.
 
     Raises FileNotFoundError, and CheckpointError with the reason if the folder does not fit.
@@ -96,9 +103,8 @@ def real_model(folder: Path) -> Loaded:
     if not isinstance(kind, str) or kind not in FAMILIES:
         raise CheckpointError(f"{path}: model_type must be one of {', '.join(FAMILIES)}, got"
                               f" {str(kind)[:60]}")
-    loader, with_task = FAMILIES[kind]
-    pretrained = loader(folder)
+    pretrained = FAMILIES[kind][0](folder)
     if pretrained.vocabulary is None:
         raise CheckpointError(f"{folder} must have the files of its tokenizer, such as"
                               " tokenizer.json: `save_pretrained` of the tokenizer writes them")
-    return with_task(pretrained)
+    return pretrained

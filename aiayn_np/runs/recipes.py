@@ -2,11 +2,12 @@
 
 from typing import Any
 
+from ..module import Module, Parameter
 from ..training.optimizer import Adam, warmup_rate
 from ..transformer import Transformer
 from ..variants.choices import CHOICES, keywords
 from ..variants.models import LanguageModel, llama
-from ..variants.optimizers import AdamW, cosine_rate, matrices
+from ..variants.optimizers import AdamW, cosine_rate
 
 SIZES = ("N", "d_model", "d_ff", "h", "P_drop", "max_len", "h_kv")  # options of the model
 DECAY = 0.1  # weight decay of a model like Llama, as in Touvron et al., 2023
@@ -27,9 +28,9 @@ class Recipe:
         """Make a new model."""
         return Transformer(vocab_size, **self.sizes, **self.variants, rng=rng)
 
-    def optimizer(self, model: Any) -> Adam:
-        """Make the optimizer of a model, or of some Parameters."""
-        return Adam(model)
+    def optimizer(self, model: Any, parameters: list[Parameter]) -> Adam:
+        """Make the optimizer of a model that trains some of its Parameters."""
+        return Adam(parameters)
 
     def rate(self, step: int, last: int) -> float:
         """Return the learning rate of a step; `last` is the number of the last step."""
@@ -52,8 +53,9 @@ class LlamaRecipe(Recipe):
     def model(self, vocab_size: int, rng: Any) -> LanguageModel:
         return llama(vocab_size, **self.sizes, rng=rng)
 
-    def optimizer(self, model: Any) -> Adam:
-        return AdamW(model, beta_2=0.95, decay=DECAY, decayed=matrices(model))
+    def optimizer(self, model: Any, parameters: list[Parameter]) -> Adam:
+        return AdamW(parameters, beta_2=0.95, decay=DECAY,
+                     decayed=[p for p in parameters if p.value.ndim > 1])
 
     def rate(self, step: int, last: int) -> float:
         warmup_steps = self.options["warmup_steps"]
@@ -63,6 +65,21 @@ class LlamaRecipe(Recipe):
 
 def recipe_of(options: dict) -> Recipe:
     """Return the recipe of a run."""
+    if "family" in options:
+        from .family import FAMILY_RECIPES
+
+        return FAMILY_RECIPES[options["task"]](options)
     if options["task"] != "words":
         return Recipe(options)
     return LlamaRecipe(options) if options["like"] else LanguageRecipe(options)
+
+
+def trained_part(model: Module, only: list[str] | None) -> list[Parameter]:
+    """Return the Parameters whose names contain one of some words; None for all Parameters."""
+    found = [p for name, p in model.named_parameters()
+             if only is None or any(word in name for word in only)]
+    if not found:
+        names = ", ".join(dict(model.named_parameters()))
+        raise ValueError(f"only must be in the names of some parameters, got {' '.join(only or ())}"
+                         f"; they are {names[:300]}")
+    return found

@@ -26,7 +26,7 @@ from .language import LanguageTraining
 from .loaded import Loaded
 from .options import check_options, flat
 from .pairs import PairTraining
-from .recipes import recipe_of
+from .recipes import recipe_of, trained_part
 from .symbols import Copy, Reverse, Sort
 
 TASKS: dict[str, Any] = dict(copy=Copy, reverse=Reverse, sort=Sort, text=PairTraining,
@@ -34,11 +34,21 @@ TASKS: dict[str, Any] = dict(copy=Copy, reverse=Reverse, sort=Sort, text=PairTra
 SAVE_EVERY = 120  # seconds between two checkpoints, at most
 
 
+def task_class(options: dict) -> Any:
+    """Return the class of the task of a run."""
+    if "family" in options:
+        from .family import FAMILY_TASKS
+
+        return FAMILY_TASKS[options["task"]]
+    return TASKS[options["task"]]
+
+
 class Run:
     """The folder of a training: its checkpoint with the history, and the final measurements.
 
     options : as in options.py; the checkpoint holds them
-    vocabulary : a vocabulary that was learned for the run; the checkpoint holds it
+    vocabulary : a vocabulary that was learned for the run; the checkpoint holds it. The vocabulary
+        of a family stays in files
 
     `task` knows the data and what is said of them. `history` holds a record for each step.
     """
@@ -47,14 +57,15 @@ class Run:
     ranks: Alone = ALONE  # the processes that share each batch; all hold the run
 
     def __init__(self, folder: str | Path, options: dict,
-                 vocabulary: Vocabulary | None = None) -> None:
+                 vocabulary: Any = None) -> None:
         self.folder, self.options, self.vocabulary = Path(folder), options, vocabulary
         self.checkpoint, self.metrics = self.folder / "model.npz", self.folder / "metrics.json"
-        self.task = TASKS[options["task"]](options, vocabulary)
+        self.task = task_class(options)(options, vocabulary)
         self.recipe = recipe_of(options)
         self.rng = np.random.default_rng(options["seed"])
         self.model = self.recipe.model(self.task.vocab_size, self.rng).astype(options["dtype"])
-        self.optimizer = self.recipe.optimizer(self.model)
+        self.optimizer = self.recipe.optimizer(self.model,
+                                               trained_part(self.model, options.get("only")))
         self.recent: deque[dict] = deque(maxlen=loop.AVERAGED)         # states for the average
         self.history: list = []
 
@@ -78,6 +89,10 @@ class Run:
                 vocabulary = Vocabulary(learned["model"].tobytes())
             elif options.pop("vocabulary", None):                      # an earlier version's
                 vocabulary = Vocabulary.load(folder / "vocabulary.model")
+            elif "family" in options:
+                from .family import KEPT, shell
+
+                vocabulary = shell(options["family"]).read_vocabulary(folder / KEPT)
             run = cls(folder, options, vocabulary)
             restore(header, parts, run.model, optimizer=run.optimizer, rng=run.rng,
                     recent=run.recent)
@@ -171,9 +186,14 @@ class Run:
             return
         self.folder.mkdir(parents=True, exist_ok=True)
         self.check_unchanged()
+        if self.saved is None and "family" in self.options:
+            from .family import KEPT, keep_files
+
+            keep_files(Path(self.options["from"]), self.folder / KEPT)
         save_checkpoint(self.checkpoint, self.model, optimizer=self.optimizer, rng=self.rng,
                         recent=self.recent, history=columns_of(self.history, self.task.record),
-                        vocabulary=self.vocabulary.model if self.vocabulary else b"",
+                        vocabulary=self.vocabulary.model
+                        if isinstance(self.vocabulary, Vocabulary) else b"",
                         config=self.options)
         self.saved = self.optimizer.t
         with replacing(self.folder / "history.csv") as file:
@@ -200,6 +220,12 @@ class Run:
             if leads:
                 self.draw()
             numbers, lines = self.task.finish(self)
+            if "before" in self.options:
+                from .going_on import measured, told
+
+                numbers |= dict(before=self.options["before"], after=measured(self))
+                lines += [line for when in ("before", "after") for line in
+                          told(when, numbers[when])]
             known = dict(task=self.task.name, steps=self.optimizer.t, parameters=self.parameters,
                          seed=self.options["seed"], **numbers,
                          seconds=round(self.history[-1].seconds, 2))

@@ -20,7 +20,8 @@ def start_run(folder: str | Path, task: str, files: dict | None = None,
     written into the folder before the run is saved.
     """
     options = new_options(task, given)
-    vocabulary, content = TASKS[task].begin(options, files or {})
-    run = Run(folder, options, vocabulary)
+    kind = TASKS[task]
+    content = kind.gather(options, files or {})
+    run = Run(folder, options, kind.learn(options, content))
     run.task.data = run.task.read(content)
     return run, run.task.data.notes

@@ -1,5 +1,6 @@
 """The toy tasks of a run: copy, reverse, sort."""
 
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -19,7 +20,7 @@ class SymbolTraining(RunTask, Task):
     """A task on sequences of symbols; it ends when every validation sequence is right."""
 
     record = toys.Progress
-    loaded = SymbolTranslator
+    loaded: Callable = SymbolTranslator
     measure = staticmethod(loop.token_scores)
     record_of = staticmethod(toys.progress_of)
     validate_every: int = 25
@@ -31,10 +32,13 @@ class SymbolTraining(RunTask, Task):
         self.options = options
 
     @staticmethod
-    def begin(options: dict, files: None) -> tuple:
+    def gather(options: dict, files: dict) -> None:
         """Set max_len of a new run: the longest sequence, and room for a longer output."""
         options["max_len"] = options["max_length"] + MORE
-        return None, None
+
+    @staticmethod
+    def learn(options: dict, content: None) -> None:
+        """Learn no vocabulary."""
 
     def read(self, content: None = None) -> SimpleNamespace:
         """Return the examples for validation; ValueError if the task leaves none to test on."""

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from ..training.loop import AVERAGED, token_nats
-from .loaded import Loaded
 
 LAST_PART = 14  # states for the average lie in the last 1/14 of the training, as in Sec. 6.1
 
@@ -17,6 +16,11 @@ def absolute(path: str | Path) -> str:
     return os.path.realpath("/dev/stdin" if str(path) == "-" else path)
 
 
+def left_out(n: int, what: str) -> list[str]:
+    """Return a note on what is left out since the vocabulary does not know it, if n > 0."""
+    return [f"{n:,} {what} are left out, which the vocabulary does not know"] if n else []
+
+
 class RunTask:
     """A task with its data, as a run trains on it.
 
@@ -24,12 +28,14 @@ class RunTask:
 
     A subclass also turns text into ids, and defines
 
-        begin(options, files)   reads the data of a new run, and completes its options; returns (the
-                                vocabulary that is learned, the data for `read`)
+        gather(options, files)  reads the data of a new run, completes its options, and returns the
+                                data for `learn` and `read`
+        learn(options, content) learns a vocabulary, and returns it; None if it needs none
         read(content=None)      the data for training and validation, with notes on them
         batch_of(step, rng)     the batch (*inputs, targets) of a step; steps come in their order
         record_of(step)         the record of a `loop.Step`
         validate(run, record)   validates the model of the run, and writes the result into a record
+        measured(model, ranks)  {name: number}, the quality of a model on the data for validation
         finish(run)             measures the model; returns (numbers for metrics.json, lines)
         examples(n)             at most n sources (1, T) that were not trained on
         plot(history)           a Figure of the training curve
@@ -37,7 +43,7 @@ class RunTask:
     """
 
     record: ClassVar[type]  # the class of the records of steps
-    loaded: ClassVar[type[Loaded]]  # the class that uses the trained model
+    loaded: Callable  # (trained model, task) -> the Loaded that uses them
     measure: Callable = staticmethod(token_nats)  # loss cache -> the scores of a step
     options: dict
     read: Any

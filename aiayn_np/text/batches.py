@@ -1,13 +1,14 @@
 """Batches of pairs of similar length; all have about equally many tokens (Sec. 5.1)."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from ..checks import check_sizes
 from ..training.checks import check_seed
 from ..training.tasks import padded
-from .vocabulary import BOS, EOS, PAD
+from .vocabulary import Vocabulary
 
 SHUFFLED = 3  # shorter sides whose lengths differ by less come in random order
 
@@ -20,16 +21,17 @@ class Batches:
         its targets. A longer sentence makes a batch of its own. The paper has about 25 000
     seed : the batch of a step depends only on the seed and on the number of the step, so that a run
         can go on from any step
+    marks : a vocabulary, for its ids pad, bos and eos
 
     Pairs are sorted by the length of their longer side, and cut where the budget is full. The cuts
     depend on the lengths alone, so all epochs have the same number of batches. Each epoch draws two
     orders anew: the order of pairs of equal length, and the order of the batches.
     """
 
-    def __init__(self, pairs: list, budget: int, seed: int) -> None:
+    def __init__(self, pairs: list, budget: int, seed: int, marks: Any = Vocabulary) -> None:
         check_sizes(budget=budget)
         check_seed(seed)
-        self.pairs, self.budget, self.seed = pairs, budget, seed
+        self.pairs, self.budget, self.seed, self.marks = pairs, budget, seed, marks
         lengths = np.array([[len(source), len(target)] for source, target in pairs])
         self.longer, self.shorter = lengths.max(axis=1), lengths.min(axis=1)
         self.ends = self.cuts(np.sort(self.longer))
@@ -58,7 +60,7 @@ class Batches:
         epoch, index = divmod(step - 1, self.per_epoch)
         if self.epoch != epoch + 1:
             self.epoch, self.order = epoch + 1, self.rows(epoch + 1)
-        return arrays([self.pairs[i] for i in self.order[index]])
+        return arrays([self.pairs[i] for i in self.order[index]], self.marks)
 
     def tokens(self) -> tuple[int, int]:
         """Return (real tokens, positions with padding) of the first epoch, both sides together."""
@@ -70,8 +72,8 @@ class Batches:
         return real, padded
 
 
-def arrays(pairs: Sequence) -> tuple[np.ndarray, ...]:
-    """Return pairs of ids as a batch: src, tgt_in (begins with BOS) and tgt_out."""
-    src, tgt_out = (padded([pair[side] for pair in pairs]) for side in (0, 1))
-    tgt_in = np.where(tgt_out[:, :-1] == EOS, PAD, tgt_out[:, :-1])
-    return src, np.pad(tgt_in, ((0, 0), (1, 0)), constant_values=BOS), tgt_out
+def arrays(pairs: Sequence, marks: Any = Vocabulary) -> tuple[np.ndarray, ...]:
+    """Return pairs of ids as a batch: src, tgt_in (begins with bos) and tgt_out."""
+    src, tgt_out = (padded([pair[side] for pair in pairs], marks.pad) for side in (0, 1))
+    tgt_in = np.where(tgt_out[:, :-1] == marks.eos, marks.pad, tgt_out[:, :-1])
+    return src, np.pad(tgt_in, ((0, 0), (1, 0)), constant_values=marks.bos), tgt_out

@@ -36,13 +36,14 @@ class Characters:
     def __init__(self, characters: Iterable[str]) -> None:
         self.characters = "".join(sorted(set(characters)))
         self.ids = {character: i for i, character in enumerate(self.characters)}
+        self.known = {*self.characters}
 
     def __len__(self):
         return len(self.characters)
 
     def encode(self, text: str) -> np.ndarray:
         """Return the ids (T,) of a text; raise ValueError for an unknown character."""
-        check_known(text, self.ids)
+        check_known(text, self.known)
         return np.array([self.ids[character] for character in text], dtype=int)
 
     def decode(self, ids: Iterable[int]) -> str:

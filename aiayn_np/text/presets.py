@@ -9,10 +9,11 @@ SYMBOLS: dict[str, Any] = COMMON | dict(  # for a training on symbols
     P_drop=0.0, eps_ls=0.1, warmup_steps=100, rate_scale=0.2, attention="scaled-dot")
 LANGUAGE: dict[str, Any] = COMMON | dict(  # for a training on a text
     steps=2000, batch_size=16, max_length=64, N=2, d_model=128, d_ff=512, h=4, P_drop=0.0,
-    eps_ls=0.0, warmup_steps=200, rate_scale=0.5, vocab_size=None, like=None, h_kv=None)
+    eps_ls=0.0, warmup_steps=200, rate_scale=0.5, vocab_size=None, like=None, h_kv=None,
+    only=None)
 PAIRS: dict[str, Any] = COMMON | dict(  # for a training on sentence pairs, with a preset
     preset="small", max_length=100, eps_ls=0.1, tokenize="13a", normalization="identity",
-    character_coverage=1.0, attention="scaled-dot")
+    character_coverage=1.0, attention="scaled-dot", only=None)
 
 PRESETS: dict[str, dict] = {
     # vocab_size: pieces; tokens: positions of a batch on each side; the others as in Table 3

@@ -1,11 +1,11 @@
 """Translation as a task, with the methods that runs and commands call."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-from .vocabulary import BOS, EOS, PAD, Vocabulary
+from .vocabulary import BOS, EOS, PAD
 
 
 class PairTask:
@@ -40,14 +40,16 @@ class PairTask:
         return [special.get(i) or self.vocabulary.pieces([i])[0] for i in map(int, ids)]
 
 
-def encoded(vocabulary: Vocabulary, pairs: list, max_length: int) -> tuple[list, list]:
+def encoded(sides: Sequence[Callable], pairs: list, max_length: int) -> tuple[list, list]:
     """Encode pairs of lines, and keep those with at most `max_length` tokens on each side.
+
+    sides : what turns the lines of the sources into lists of ids, and what the targets
 
     Returns the kept pairs as a list of pairs of id arrays, and as a list of pairs of lines.
     """
-    sides = [vocabulary.encode([pair[side] for pair in pairs]) for side in (0, 1)]
+    found = [encode([pair[side] for pair in pairs]) for side, encode in enumerate(sides)]
     kept = [
-        (ids, pair) for *ids, pair in zip(*sides, pairs)
+        (ids, pair) for *ids, pair in zip(*found, pairs)
         if max(map(len, ids)) <= max_length and min(map(len, ids)) > 1
     ]
     return [tuple(ids) for ids, _ in kept], [pair for _, pair in kept]

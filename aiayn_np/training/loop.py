@@ -101,8 +101,14 @@ def validated(model: Module, records: Iterable, recent: deque, validate: Callabl
 
 
 def averaged(model: Any, states: Sequence[dict]) -> Any:
-    """Return a copy of the model with the mean of the states; without states, an equal copy."""
+    """Return a copy of the model with the mean of the states; without states, an equal copy.
+
+    A value that no step has changed stays as it is, to the bit.
+    """
     average = copy.deepcopy(model)
     if states:
-        average.load_state_dict({k: np.mean([s[k] for s in states], axis=0) for k in states[0]})
+        values = {name: [state[name] for state in states] for name in states[0]}
+        average.load_state_dict({
+            name: v[0] if all(np.array_equal(v[0], x) for x in v[1:]) else np.mean(v, axis=0)
+            for name, v in values.items()})
     return average

@@ -70,10 +70,9 @@ class Shares:
 
     def joined(self, optimizer: Adam) -> tuple[float, Any, str]:
         """Return (loss, scores, not_finite) of the batch, and sum the gradients of all ranks."""
-        if self.ranks.size * self.accumulate == 1:
-            (one,) = self.mine
-            return one.loss, one.scores, one.not_finite
         found = [(one.weight, one.loss, one.scores, one.not_finite) for one in self.mine]
+        if self.ranks.size * self.accumulate == 1:
+            return found[0][1:]
         told = self.ranks.all((states(self.rngs) != self.fresh, found))
         if self.rng and any(drawn for drawn, _ in told):
             self.rng.bit_generator.state = self.after.bit_generator.state

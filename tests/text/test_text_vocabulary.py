@@ -80,7 +80,7 @@ def test_labels_are_pieces_with_a_mark_where_a_word_begins(vocabulary):
 
 def test_pairs_that_are_too_long_are_left_out_with_their_lines(vocabulary):
     pairs = [("eins", "one"), ("zwei " * 9, "two"), ("drei", "three " * 9), ("vier", "four")]
-    ids, lines = encoded(vocabulary, pairs, 10)
+    ids, lines = encoded(2 * [vocabulary.encode], pairs, 10)
     assert lines == [pairs[0], pairs[3]]
     assert [vocabulary.decode(source) for source, _ in ids] == ["eins", "vier"]
 

@@ -1,0 +1,142 @@
+"""Runs of a model of Marian, GPT-2 or Llama: it came from a folder, and goes back into one.
+
+The run's folder keeps the small files of that folder, such as config.json and the tokenizer, in a
+folder `family`. Its option "family" holds the settings of config.json and generation_config.json.
+"""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..files import new_folder
+from ..models.config import read_json
+from ..models.tables import links, state_of
+from ..models.weights import write_folder
+from ..training.optimizer import Adam
+from .language import LanguageTraining
+from .loaded import Loaded
+from .pairs import PairTraining, Side
+from .real import FAMILIES, MarianTask, MarianTranslator, real_writer
+from .recipes import Recipe
+from .task import RunTask
+
+KEPT = "family"
+WEIGHTS = (".safetensors", ".bin", ".h5", ".msgpack", ".ot", ".pt", ".pth", ".onnx", ".gguf")
+UNKNOWN = "<unk>"
+
+
+def shell(settings: dict) -> Any:
+    """Return a model of a family without its layers: its sizes and its special ids."""
+    loader = FAMILIES[settings["model_type"]][0]
+    made = loader.__new__(loader)
+    made.read_config(settings, {}, "config.json")
+    return made
+
+
+class FamilyRecipe(Recipe):
+    """The model of a family, which learns by the paper's Adam and rate."""
+
+    def model(self, vocab_size: int, rng: Any) -> Any:
+        return shell(self.options["family"]).build(rng)
+
+
+class MarianAdam(Adam):
+    """Adam for a Marian, as PyTorch trains it: without the bias of the logits.
+
+    The start token has a row of E of its own in our model, and is a row of E like others in the
+    folder. So its gradient is added to that row, unless the row is that of padding, to which
+    PyTorch's embedding gives no gradient; and after the step both rows are equal again.
+    """
+
+    def __init__(self, model: Any, parameters: list, start: int, pad: int) -> None:
+        bias = model.output_projection.b
+        super().__init__([p for p in parameters if p is not bias])
+        self.E, self.start, self.pad = model.tgt_embedding.E, start, pad
+
+    def update(self, rate: float) -> None:
+        if self.start != self.pad:
+            self.E.grad[self.start] += self.E.grad[-1]
+        self.E.grad[-1] = 0
+        super().update(rate)
+        self.E.value[-1] = self.E.value[self.start]
+
+
+class MarianRecipe(FamilyRecipe):
+    """A Marian, which learns without label smoothing: some of its logits are -inf."""
+
+    def optimizer(self, model: Any, parameters: list) -> Adam:
+        made = shell(self.options["family"])
+        return MarianAdam(model, parameters, made.start, made.pad)
+
+
+FAMILY_RECIPES = dict(text=MarianRecipe, words=FamilyRecipe)
+
+
+class FamilyPairs(PairTraining):
+    """The task of translating, for a Marian."""
+
+    tokens = MarianTask.tokens
+
+    def sides(self) -> list[Side]:
+        v = self.vocabulary
+        return [Side(v.encode, v.source_ids[UNKNOWN]), Side(self.targets, v.target_ids[UNKNOWN])]
+
+    def targets(self, lines: list[str]) -> list[np.ndarray]:
+        """Return an array of ids (T,) with eos at the end for each line of the target language."""
+        v = self.vocabulary
+        return [np.array([*(v.target_ids.get(piece, v.target_ids[UNKNOWN]) for piece in pieces),
+                          v.eos], dtype=np.int32)
+                for pieces in v.target.encode(lines, out_type=str)]
+
+    @staticmethod
+    def loaded(model: Any, task: Any) -> Loaded:
+        return in_use(model, task, MarianTranslator)
+
+
+class FamilyLanguage(LanguageTraining):
+    """The task of going on with a text, for a GPT-2 or a Llama."""
+
+    def __init__(self, options: dict, vocabulary: Any) -> None:
+        made = shell(options["family"])
+        super(RunTask, self).__init__(vocabulary, options["max_length"], made.V)
+        self.options, self.eos = options, made.eos
+
+    @staticmethod
+    def loaded(model: Any, task: Any) -> Loaded:
+        return in_use(model, task, real_writer)
+
+    def lacks(self, character: str) -> bool:
+        unknown = self.vocabulary.id(UNKNOWN)
+        return unknown is not None and unknown in self.vocabulary.encode(character)
+
+
+FAMILY_TASKS = dict(text=FamilyPairs, words=FamilyLanguage)
+
+
+def in_use(model, task, with_task):
+    """Return a trained model of a family with the task of its run, for use."""
+    made = shell(task.options["family"])
+    made.model, made.vocabulary = model, task.vocabulary
+    loaded = with_task(made)
+    loaded.task = task
+    return loaded
+
+
+def keep_files(source: Path, folder: Path) -> None:
+    """Copy the small files of a folder of Hugging Face, which are those without weights."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in source.iterdir():
+        if path.is_file() and path.suffix not in WEIGHTS:
+            shutil.copyfile(path, folder / path.name)
+
+
+def write_family(run: Any, out: Path) -> None:
+    """Write the trained model of a run into a new folder, in the form of its family."""
+    made = shell(run.options["family"])
+    with new_folder(out) as folder:
+        keep_files(run.folder / KEPT, folder)
+        config = read_json(folder / "config.json")
+        dtype = {name: run.options["dtype"] for name in ("dtype", "torch_dtype") if name in config}
+        write_folder(folder, config | dtype, state_of(links(run.trained(), made.table())))

@@ -1,0 +1,98 @@
+"""Go on with a model on new data: a new run begins with the weights and vocabulary of another."""
+
+from pathlib import Path
+from typing import Any
+
+from ..files import CheckpointError
+from ..text.presets import DEFAULTS
+from .options import check_options
+from .run import Run, task_class
+from .task import absolute
+
+MODEL = {"preset", "vocab_size", "normalization", "character_coverage", "N", "d_model", "d_ff", "h",
+         "h_kv", "P_drop", "attention", "positions", "norm", "like"}  # what the model fixes
+DATA = {"files", "digest", "from", "before", "only"}  # what is not taken from a run
+
+
+def continued_run(folder: str | Path, task: str, start: Path, files: dict | None = None,
+                  **given: Any) -> tuple[Run, list[str]]:
+    """Make a run that begins with the model of `start`; return (run, notes on its data).
+
+    start : folder of a run, or a folder of a Marian, a GPT-2 or a Llama
+    files, given : as in `start_run`; what is not given is as in the run in `start`
+
+    Raises ValueError for another kind of model, for what the model fixes, and if nothing of the new
+    data is left without what the vocabulary lacks; other errors as in `start_run`.
+    """
+    own = (start / "model.npz").exists() or not (start / "config.json").is_file()
+    options, vocabulary, model = (origin_of_run if own else origin_of_folder)(start, task)
+    if fixed := sorted({*given} & MODEL):
+        raise ValueError(f"{fixed[0]} must not be given with --from: the model in {start} fixes it")
+    options |= given | {"from": absolute(start)}
+    if options["max_length"] > options["max_len"]:
+        raise ValueError(f"max_length must be at most {options['max_len']}, the positions of the"
+                         f" model in {start}, got max_length={options['max_length']}")
+    if "family" in options and options["eps_ls"] and task == "text":
+        raise ValueError("eps_ls must be 0 for a Marian, some of whose logits are -inf, got"
+                         f" eps_ls={options['eps_ls']}")
+    check_options(options)
+    content = task_class(options).gather(options, files or {})
+    run = Run(folder, options, vocabulary)
+    run.model.load_state_dict(model.state_dict())
+    run.task.data = run.task.read(content)
+    options["before"] = measured(run)
+    return run, [*run.task.data.notes, *told("before", options["before"])]
+
+
+def origin_of_run(start: Path, task: str) -> tuple:
+    """Return (options for a run that goes on, vocabulary, model) of the run in a folder."""
+    run = Run.open(start)
+    check_task(start, run.options["task"], task)
+    kept = {name: value for name, value in run.options.items() if name not in DATA}
+    return kept, run.vocabulary, run.trained()
+
+
+def origin_of_folder(start: Path, task: str) -> tuple:
+    """Return (options, vocabulary, model) of a folder of Hugging Face."""
+    from .real import FAMILIES, pretrained_of
+
+    pretrained = pretrained_of(start)
+    check_task(start, FAMILIES[pretrained.family][2], task)
+    kept = {name: value for name, value in DEFAULTS[task].items() if name not in MODEL}
+    kept |= dict(task=task, family=pretrained.settings, d_model=pretrained.d_model, like=None,
+                 max_len=pretrained.max_len, eps_ls=0.0, vocab_size=pretrained.V,
+                 max_length=min(kept["max_length"], pretrained.max_len))
+    return kept, pretrained.vocabulary, pretrained.model
+
+
+def check_task(start: Path, found: str | None, task: str) -> None:
+    """Raise ValueError if the model in a folder is for another task."""
+    if found != task:
+        raise ValueError(f"{start} must hold a model for train {task}, got one for"
+                         f" {found or 'filling gaps'}")
+
+
+def measured(run: Run) -> dict[str, dict]:
+    """Return {which data: {name: number}} of the trained model: the new data, and the old."""
+    model, found = run.trained(), {}
+    old = run.ranks.first(None if run.ranks.rank else old_task(Path(run.options["from"])))
+    for which, task in (("new", run.task), ("old", old)):
+        if task is not None:
+            found[which] = task.measured(model, run.ranks)
+    return found
+
+
+def old_task(start: Path) -> Any:
+    """Return the task of the run that a model came from, with its data; None without them."""
+    try:
+        task = Run.open(start).task
+        return task if task.data else None
+    except (OSError, ValueError, CheckpointError):                     # gone, or never a run
+        return None
+
+
+def told(when: str, found: dict[str, dict]) -> list[str]:
+    """Return a line on the measurements of the new data, and one on those of the old."""
+    return [f"{which} data, {when}: " + ", ".join(f"{name} {value:.3f}" for name, value in
+                                                   numbers.items())
+            for which, numbers in found.items()]
