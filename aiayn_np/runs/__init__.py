@@ -7,6 +7,8 @@ or a real model from a folder of Hugging Face.
 Public names, by the file that defines them:
 
     checkpoint  load_checkpoint, read_step, save_checkpoint
+    family      write_family
+    going_on    continued_run
     loaded      Loaded, SymbolTranslator, Translator, Writer
     open        open_run
     real        real_model

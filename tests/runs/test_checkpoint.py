@@ -99,19 +99,14 @@ def bad_files(tmp_path_factory):
     fewer = {n: a for n, a in arrays.items() if n != name}
     flipped = bytearray(good)
     flipped[len(good) // 2] ^= 1
-    np.savez(path, x=np.ones(3))
-    foreign = path.read_bytes()
     np.savez(path, header=np.array([{"version": 1}], dtype=object))
     objects = path.read_bytes()
     return {
         "truncated": (good[: len(good) // 2], "not a readable checkpoint"),
         "empty": (b"", "not a readable checkpoint"),
         "flipped": (bytes(flipped), "not a readable checkpoint"),
-        "array header": (good.replace(b"}", b"=", 1), "not a readable checkpoint: [^ ]"),
-        "foreign": (foreign, "not a readable checkpoint"),
         "pickle": (pickle.dumps({"a": 1}), "not a readable checkpoint"),
         "pickled array": (objects, "not a readable checkpoint"),
-        "text": (b"hello", "not a readable checkpoint"),
         "key lost": (rewritten(header, fewer), "missing src_embedding.E"),
         "key extra": (rewritten(header, arrays | {"model/z": np.ones(2)}), "got unknown z"),
         "shape": (
@@ -119,8 +114,6 @@ def bad_files(tmp_path_factory):
         "recent shape": (
             rewritten(header, arrays | {f"recent.0/{name[6:]}": np.ones(2)}), "must have shape"),
         "recent lost": (rewritten(header | {"recent": 2}, arrays), "it lacks recent.1"),
-        "complex": (
-            rewritten(header, arrays | {name: arrays[name] + 1j}), "must be a float32 or float64"),
         "no step": (
             rewritten({k: v for k, v in header.items() if k != "step"}, arrays), "step"),
         "newer": (rewritten(header | {"version": 99}, arrays), "version 99, this program reads 2"),
@@ -129,9 +122,9 @@ def bad_files(tmp_path_factory):
     }
 
 
-KINDS = ["truncated", "empty", "flipped", "array header", "foreign", "pickle", "pickled array",
-         "text", "key lost", "key extra", "shape", "recent shape",
-         "recent lost", "complex", "no step", "newer", "moments", "rng"]
+KINDS = ["truncated", "empty", "flipped", "pickle", "pickled array",
+         "key lost", "key extra", "shape", "recent shape",
+         "recent lost", "no step", "newer", "moments", "rng"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
