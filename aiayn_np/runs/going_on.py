@@ -3,11 +3,10 @@
 from pathlib import Path
 from typing import Any
 
-from ..files import CheckpointError
 from ..text.presets import DEFAULTS
 from .options import check_options
-from .run import Run, task_class
-from .task import absolute
+from .run import Run, kind_of
+from .task import absolute, told
 
 MODEL = {"preset", "vocab_size", "normalization", "character_coverage", "N", "d_model", "d_ff", "h",
          "h_kv", "P_drop", "attention", "positions", "norm", "like"}  # what the model fixes
@@ -36,11 +35,11 @@ def continued_run(folder: str | Path, task: str, start: Path, files: dict | None
         raise ValueError("eps_ls must be 0 for a Marian, some of whose logits are -inf, got"
                          f" eps_ls={options['eps_ls']}")
     check_options(options)
-    content = task_class(options).gather(options, files or {})
+    content = kind_of(options)[0].gather(options, files or {})
     run = Run(folder, options, vocabulary)
     run.model.load_state_dict(model.state_dict())
     run.task.data = run.task.read(content)
-    options["before"] = measured(run)
+    options["before"] = run.measured()
     return run, [*run.task.data.notes, *told("before", options["before"])]
 
 
@@ -70,29 +69,3 @@ def check_task(start: Path, found: str | None, task: str) -> None:
     if found != task:
         raise ValueError(f"{start} must hold a model for train {task}, got one for"
                          f" {found or 'filling gaps'}")
-
-
-def measured(run: Run) -> dict[str, dict]:
-    """Return {which data: {name: number}} of the trained model: the new data, and the old."""
-    model, found = run.trained(), {}
-    old = run.ranks.first(None if run.ranks.rank else old_task(Path(run.options["from"])))
-    for which, task in (("new", run.task), ("old", old)):
-        if task is not None:
-            found[which] = task.measured(model, run.ranks)
-    return found
-
-
-def old_task(start: Path) -> Any:
-    """Return the task of the run that a model came from, with its data; None without them."""
-    try:
-        task = Run.open(start).task
-        return task if task.data else None
-    except (OSError, ValueError, CheckpointError):                     # gone, or never a run
-        return None
-
-
-def told(when: str, found: dict[str, dict]) -> list[str]:
-    """Return a line on the measurements of the new data, and one on those of the old."""
-    return [f"{which} data, {when}: " + ", ".join(f"{name} {value:.3f}" for name, value in
-                                                   numbers.items())
-            for which, numbers in found.items()]

@@ -63,17 +63,6 @@ class LlamaRecipe(Recipe):
                            warmup_steps=warmup_steps)
 
 
-def recipe_of(options: dict) -> Recipe:
-    """Return the recipe of a run."""
-    if "family" in options:
-        from .family import FAMILY_RECIPES
-
-        return FAMILY_RECIPES[options["task"]](options)
-    if options["task"] != "words":
-        return Recipe(options)
-    return LlamaRecipe(options) if options["like"] else LanguageRecipe(options)
-
-
 def trained_part(model: Module, only: list[str] | None) -> list[Parameter]:
     """Return the Parameters whose names contain one of some words; None for all Parameters."""
     found = [p for name, p in model.named_parameters()

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..checks import check_sizes
-from ..files import ChangedError, replacing
+from ..files import ChangedError, CheckpointError, replacing
 from ..plotting.figures import save_figure
 from ..text.vocabulary import Vocabulary
 from ..training import loop
@@ -26,21 +26,25 @@ from .language import LanguageTraining
 from .loaded import Loaded
 from .options import check_options, flat
 from .pairs import PairTraining
-from .recipes import recipe_of, trained_part
+from .recipes import LanguageRecipe, LlamaRecipe, Recipe, trained_part
 from .symbols import Copy, Reverse, Sort
+from .task import told
 
 TASKS: dict[str, Any] = dict(copy=Copy, reverse=Reverse, sort=Sort, text=PairTraining,
                              words=LanguageTraining)
 SAVE_EVERY = 120  # seconds between two checkpoints, at most
 
 
-def task_class(options: dict) -> Any:
-    """Return the class of the task of a run."""
+def kind_of(options: dict) -> tuple[Any, Any]:
+    """Return (the class of the task, the class of the recipe) of a run."""
+    task = options["task"]
     if "family" in options:
-        from .family import FAMILY_TASKS
+        from .family import FAMILY_RECIPES, FAMILY_TASKS
 
-        return FAMILY_TASKS[options["task"]]
-    return TASKS[options["task"]]
+        return FAMILY_TASKS[task], FAMILY_RECIPES[task]
+    if task == "words":
+        return TASKS[task], LlamaRecipe if options["like"] else LanguageRecipe
+    return TASKS[task], Recipe
 
 
 class Run:
@@ -60,8 +64,8 @@ class Run:
                  vocabulary: Any = None) -> None:
         self.folder, self.options, self.vocabulary = Path(folder), options, vocabulary
         self.checkpoint, self.metrics = self.folder / "model.npz", self.folder / "metrics.json"
-        self.task = task_class(options)(options, vocabulary)
-        self.recipe = recipe_of(options)
+        task, recipe = kind_of(options)
+        self.task, self.recipe = task(options, vocabulary), recipe(options)
         self.rng = np.random.default_rng(options["seed"])
         self.model = self.recipe.model(self.task.vocab_size, self.rng).astype(options["dtype"])
         self.optimizer = self.recipe.optimizer(self.model,
@@ -221,9 +225,7 @@ class Run:
                 self.draw()
             numbers, lines = self.task.finish(self)
             if "before" in self.options:
-                from .going_on import measured, told
-
-                numbers |= dict(before=self.options["before"], after=measured(self))
+                numbers |= dict(before=self.options["before"], after=self.measured())
                 lines += [line for when in ("before", "after") for line in
                           told(when, numbers[when])]
             known = dict(task=self.task.name, steps=self.optimizer.t, parameters=self.parameters,
@@ -234,8 +236,27 @@ class Run:
                     file.write((json.dumps(known, indent=2) + "\n").encode())
             return lines if leads else []
 
+    def measured(self) -> dict[str, dict]:
+        """Measure the trained model on the new data, and on the old data of a run that goes on.
+
+        Returns {"new": {name: number}, "old": ...}; without "old" where its data are gone.
+        """
+        model, ranks = self.trained(), self.ranks
+        old = ranks.first(None if ranks.rank else old_task(Path(self.options["from"])))
+        return {which: task.measured(model, ranks)
+                for which, task in (("new", self.task), ("old", old)) if task is not None}
+
     def draw(self) -> None:
         """Save the pictures of the training."""
         save_figure(self.task.plot(self.history), self.folder / "loss.png", dpi=120)
         for example in self.task.examples(1):
             self.loaded().draw_attention(example, self.folder)
+
+
+def old_task(start: Path) -> Any:
+    """Return the task of the run that a model came from, with its data; None without them."""
+    try:
+        task = Run.open(start).task
+        return task if task.data else None
+    except (OSError, ValueError, CheckpointError):                     # gone, or never a run
+        return None

@@ -21,6 +21,13 @@ def left_out(n: int, what: str) -> list[str]:
     return [f"{n:,} {what} are left out, which the vocabulary does not know"] if n else []
 
 
+def told(when: str, found: dict[str, dict]) -> list[str]:
+    """Return a line on the measurements of the new data, and one on those of the old."""
+    return [f"{which} data, {when}: " + ", ".join(f"{name} {value:.3f}" for name, value in
+                                                   numbers.items())
+            for which, numbers in found.items()]
+
+
 class RunTask:
     """A task with its data, as a run trains on it.
 
