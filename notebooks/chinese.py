@@ -236,7 +236,8 @@ def pages():
     """{a Chinese page: the English page that it translates}."""
     root = FOLDER.parent
     named = {path: path.with_name(path.name.replace(".zh.md", ".md"))
-             for folder in (root, FOLDER / "exercises", root / "aiayn_np" / "variants")
+             for folder in (root, FOLDER / "exercises", root / "aiayn_np" / "text",
+                            root / "aiayn_np" / "variants")
              for path in folder.glob("*.zh.md")}
     docs = {path: root / "docs" / path.relative_to(root / "docs" / "zh")
             for path in (root / "docs" / "zh").rglob("*.md")}

@@ -2,6 +2,7 @@
 
 import re
 
+import numpy as np
 import pytest
 
 nbformat = pytest.importorskip("nbformat")
@@ -57,6 +58,35 @@ def test_chinese_notebooks_find_the_package_and_the_results_from_their_folder(tm
 @pytest.mark.parametrize("page", chinese.pages(), ids=lambda path: path.name)
 def test_a_chinese_page_is_in_step_with_the_english_one(page):
     assert not chinese.page_faults(read(chinese.pages()[page]), read(page))
+
+
+def numbers_of(text):
+    """The numbers of a page, and its headings as counts of #; digits may stand in groups."""
+    text = re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL)
+    levels = re.findall(r"(?m)^(#+) ", re.sub(r"```.*?```", "", text, flags=re.DOTALL))
+    text = re.sub(r"(?<=\d)[ ,](?=\d{3}\b)", "", re.sub(r"\]\([^)]*\)", "]", text))
+    return {float(number) for number in re.findall(r"\d+(?:\.\d+)?", text)}, levels
+
+
+def number_faults(english, ours):
+    """Numbers of a translation that its English has not; Chinese counts in 万 and 亿, too."""
+    (theirs, _), (mine, _) = numbers_of(english), numbers_of(ours)
+    units = 1, 100, 1e4, 1e6, 1e8                      # million is 百万
+    near = [number * unit ** sign for number in theirs for unit in units for sign in (1, -1)]
+    return [number for number in mine if not np.isclose(number, near, rtol=1e-9, atol=0).any()
+            and number > 10]                           # small ones may be words in English
+
+
+@pytest.mark.parametrize("page", chinese.pages(), ids=lambda page: page.name)
+def test_a_chinese_page_has_the_headings_and_no_other_numbers(page):
+    english, ours = read(chinese.pages()[page]), read(page)
+    assert numbers_of(english)[1] == numbers_of(ours)[1]
+    assert number_faults(english, ours) == []
+
+
+def test_a_number_that_drifted_is_found():
+    assert number_faults("Some 65 million, 25 %.", "约 6500 万，25%。") == []
+    assert number_faults("In 97 % of cases.", "97% 的时候，换了以后 25%。") == [25]
 
 
 SENTENCE = "A key has $d_k = 3$ numbers, see `K` in [Lesson 2](02.ipynb)."
