@@ -54,10 +54,9 @@ ENTRY = """
 """
 
 TAIL = """
-Three more pictures lie here. `reverse_3_1_4_1_5_9_2_6_attention_cross.png` belongs to the main
-README, `reverse.gif` to [the page on commands](../docs/commands.md), and
-`translation_attention_cross.png` to [the page on text](../aiayn_np/text/README.md). The commands
-that made them stand there.
+Two more pictures lie here. `reverse_3_1_4_1_5_9_2_6_attention_cross.png` belongs to the main
+README, and `translation_attention_cross.png` to [the page on text](../aiayn_np/text/README.md).
+The commands that made them stand there.
 """
 
 

@@ -87,7 +87,7 @@ def test_no_experiment_of_any_module_is_forgotten_and_names_are_unique():
 
 def test_the_folder_holds_the_two_files_of_every_experiment_and_no_others():
     expected = {f"{name}.{kind}" for name in EXPERIMENTS for kind in ("png", "json")}
-    expected |= {"README.md", "about.json", "populations.json", "reverse.gif",
+    expected |= {"README.md", "about.json", "populations.json",
                  "translation_attention_cross.png",
                  "reverse_3_1_4_1_5_9_2_6_attention_cross.png", "drawings"}
     assert {path.name for path in FIGURES.iterdir()} == expected
