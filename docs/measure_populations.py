@@ -1,18 +1,41 @@
 """Measure what the lessons measure on one model, on eight: figures/populations.json.
 
-    python docs/measure_populations.py              all lessons of LESSONS
-    python docs/measure_populations.py 10           this one; the file keeps the others
+    python docs/measure_populations.py              all lessons, a quarter of an hour of a processor
+    python docs/measure_populations.py 10 12        these; the file keeps the others
     python docs/measure_populations.py 10 --seeds 1 --out FILE    a look at it
 
 Models, tasks and rates are those of the lessons. Seed 0 is the reader's own model, and other seeds
-draw other parameters and other batches. `aiayn_course.lab.populations` reads the file, and names
-what it holds.
+draw other parameters and other batches. `aiayn_course.lab.populations` reads the file. All arrays
+begin with the axis of the seeds. Heads are those of layer 1, then of layer 2. The names:
+
+Lesson 1     right (20): share of 500 sequences that are written backwards, every 50 steps; 1 after
+    the end; step: the last one; due (2): share of rows that look at the due digit, in each layer;
+    map (6, 6): the last layer's, for 3 1 4 1 5; frozen_right, frozen_due (2): with W^Q and W^K as
+    they were drawn, at the end, and in the last layer before and after training
+Lesson 10    loss, accuracy (40): means of ten steps; first_loss (2): before step 1, and with logits
+    ten times smaller; right_before, right_after: the largest probability of a right token of
+    3 1 4 1 5; early (3), at the first tenth step with 85 % of the tokens right: tokens right,
+    sequences right if mistakes were spread evenly, sequences right; by_length (6, 3), 3 to 8
+    digits: tokens, independent tokens, sequences; states (6): copied exactly at steps 310 to 350,
+    and by the mean of these states
+Lesson 11    chance: the largest margin of an untrained model; margin (8, 6): heads, jobs; prefix
+    (3): weight of the best head on the due place, on that with a wrong prefix, and on the place
+    after what was read; muted (8), muted_layer_2, muted_none: copied exactly without a head,
+    without all of layer 2, with all; aligned TASK (8): weight of each head on the answer;
+    influence TASK: outputs that change with one symbol, of copy, reverse and sort
+Lesson 12    scaled dot, dot, general, concat, additive, and two with another start, dot, scores
+    start small, and additive, Var(v) = 1 (20): loss, means of ten steps
+Lesson 14    loss: means of ten steps; exact: share of 200 numbers after each epoch; chosen: the
+    head; inverted, ordered (4, 3), heads, and first right, second right, crossed, also untrained;
+    exact_test, muted (4): share of the test numbers, with all heads and without each
 """
 
 import argparse
 import copy
 import json
 import os
+import tempfile
+from itertools import permutations
 from pathlib import Path
 
 if __name__ == "__main__":  # one thread, before a library of matrices is loaded
@@ -20,21 +43,61 @@ if __name__ == "__main__":  # one thread, before a library of matrices is loaded
 
 import numpy as np
 
+from aiayn_course.data.number_words import number_words, write_number_words
+from aiayn_course.lab.claims.head_jobs import cross_attention_heads, job_table, solve
 from aiayn_course.lab.learning import losses, small_model, smooth
 from aiayn_np import (
+    Adam,
     CopyTask,
     LabelSmoothedCrossEntropy,
+    ReverseTask,
     Softmax,
+    SortTask,
     Transformer,
+    attention_maps,
     exact_match,
     greedy_decode,
     train,
 )
+from aiayn_np.runs.start import start_run
+from aiayn_np.text.batches import arrays
+from aiayn_np.text.translation import translate
 from aiayn_np.training.loop import averaged, token_scores
+from aiayn_np.training.toys import validate
 from aiayn_np.variants import scoring
 
 FIGURES = Path(__file__).parents[1] / "figures"
 SEEDS, TEN = 8, 10
+
+
+def lesson_1(seed):
+    """Train a model to reverse, and one whose W^Q and W^K stay as they were drawn."""
+    task, size = ReverseTask(symbols=10, max_length=8), dict(
+        N=2, d_model=32, d_ff=64, h=1, P_drop=0.0, max_len=16)
+    source = task.source("3 1 4 1 5")
+    answer = np.append(source[0, :-1][::-1], task.eos)
+
+    def due(model):                                                    # of rows, for each layer
+        _, cache = model.forward(source, np.array([[task.bos, *answer[:-1]]]))
+        maps = [layer.cross_attention.attention.weights[0, 0] for layer in cache.decoder.layers]
+        return [np.mean(m[:-1].argmax(axis=1) == range(5)[::-1]) for m in maps], maps[-1]
+
+    def trained(steps, every, frozen):
+        rng = np.random.default_rng(seed)
+        model = Transformer(task.vocab_size, **size, rng=rng).astype(np.float32)
+        free = [p for name, p in model.named_parameters()
+                if not (frozen and ("linear_Q" in name or "linear_K" in name))]
+        before, right = due(model)[0][-1], np.ones(steps // every)
+        for progress in train(model, task, steps=steps, batch_size=64, rng=rng,
+                              optimizer=Adam(free), validation_size=500, validate_every=every):
+            if progress.measured:
+                right[progress.step // every - 1] = progress.validation
+        return before, right, progress.step, *due(model)
+
+    _, right, step, looks, last = trained(1000, 50, False)
+    before, frozen_right, _, frozen_looks, _ = trained(1500, 100, True)
+    return dict(right=right, step=step, due=looks, map=last, frozen_right=frozen_right[-1],
+                frozen_due=[before, frozen_looks[-1]])
 
 
 def lesson_10(seed):
@@ -85,6 +148,62 @@ def lesson_10(seed):
                 by_length=by_length, states=[*exact, copied(mean)])
 
 
+def lesson_11(seed):
+    """Train models to copy, reverse and sort; look at their heads, mute them, change the input."""
+    orders, found = np.array([*permutations(range(6))]), {}
+    places = {"copy": np.sort(orders), "reverse": np.sort(orders)[:, ::-1],
+              "sort": orders.argsort()}
+    for Task in (CopyTask, ReverseTask, SortTask):
+        task = Task(symbols=6, max_length=6)
+        model = small_model(task, seed, N=2, h=4)
+        if task.name == "copy":
+            found["chance"] = np.subtract(*job_table(model, task, 300, seed)).max()
+        solve(model, task, seed, steps=1000)
+        examples = task.examples_of(orders + task.source("0")[0, 0])
+        weights = cross_attention_heads(model, examples)[0][:, :, :6]
+        on_answer = np.take_along_axis(weights, places[task.name][:, None, :, None], axis=3)
+        found[f"aligned {task.name}"] = on_answer.mean(axis=(0, 2, 3))
+        found[f"influence {task.name}"] = influence(model, task)
+        if task.name == "copy":
+            found |= of_a_copier(model, task, examples, seed)
+    return found
+
+
+def influence(model, task):
+    """Return the mean number of outputs that change with one symbol of 4 0 2 5 1 3."""
+    src = task.source("4 0 2 5 1 3")
+    many = np.repeat(src, 30, axis=0)
+    for j in range(6):
+        for k in range(5):
+            many[5 * j + k, j] = 3 + (src[0, j] - 3 + k + 1) % 6
+    own, other = (greedy_decode(model, ids, bos=task.bos, eos=task.eos, max_len=7)
+                  for ids in (src, many))
+    return (other != own)[:, :6].sum() / 30
+
+
+def of_a_copier(model, task, examples, seed):
+    """Give it a wrong prefix, and mute its heads."""
+    src, tgt_in, _ = examples
+    wrong = np.c_[tgt_in[:, :1], np.random.default_rng(0).permuted(tgt_in[:, 1:], axis=1)]
+    at = (src[:, None] == wrong[:, 1:6, None]).argmax(axis=-1)
+    i, j = np.nonzero(at != range(5))
+    right, shuffled = (cross_attention_heads(model, (src, prefix, None))[0]
+                       for prefix in (tgt_in, wrong))
+    on = np.array([w[i, :, j + 1, place].mean(axis=0) for w, place in (
+        (right, j + 1), (shuffled, j + 1), (shuffled, at[i, j] + 1))])
+    score, baseline = job_table(model, task, 300, seed)
+
+    def exact_without(layer, heads):
+        muted = copy.deepcopy(model)
+        for head in heads:
+            muted.decoder.layers[layer].cross_attention.linear_O.W.value[8 * head:8 * head + 8] = 0
+        return validate(muted, task, task.test(300))
+
+    return dict(margin=score - baseline, prefix=on[:, on[0].argmax()],
+                muted=[exact_without(i // 4, [i % 4]) for i in range(8)],
+                muted_layer_2=exact_without(1, range(4)), muted_none=exact_without(1, ()))
+
+
 SCORES = {  # name: (factory, ends of parameters' names, the factor of their start)
     "scaled dot": (None, (), 1), "dot": (scoring.dot_attention, (), 1),
     "general": (scoring.general_attention, (), 1), "concat": (scoring.concat_attention, (), 1),
@@ -106,7 +225,59 @@ def lesson_12(seed):
     return curves
 
 
-LESSONS = {10: lesson_10, 12: lesson_12}
+def lesson_14(seed):
+    """Train a translator of number words, find the head that crosses, and mute each head."""
+    numbers = number_words()
+    with tempfile.TemporaryDirectory() as folder:
+        training, validation, *_ = write_number_words(folder)
+        files = dict(pairs=training, validation_pairs=validation)
+        run, _ = start_run(Path(folder) / "run", "text", files, preset="numbers", seed=seed)
+        untrained, epochs, curve = copy.deepcopy(run.model), [], []
+        for progress in run.train():
+            curve.append(progress.loss)
+            if progress.step % run.task.data.batches.per_epoch == 0:
+                epochs.append(translated(run.model, run, numbers.validation[:200]))
+    model = run.trained()
+    chosen = crossing(model, run, numbers.validation)["inverted"][:, :2].min(axis=1).argmax()
+    after, before = (crossing(m, run, numbers.test) for m in (model, untrained))
+    muted = []
+    for head in range(4):
+        other = copy.deepcopy(model)
+        other.decoder.layers[0].cross_attention.linear_O.W.value[16 * head:16 * head + 16] = 0
+        muted.append(translated(other, run, numbers.test))
+    return dict(loss=smooth(np.array(curve), TEN), exact=epochs, chosen=chosen, muted=muted,
+                exact_test=translated(model, run, numbers.test),
+                **{kind: after[kind] for kind in after},
+                **{f"{kind}, untrained": before[kind] for kind in before})
+
+
+def translated(model, run, pairs):
+    """Return the share of pairs that are translated without a mistake."""
+    sources, references = zip(*pairs)
+    out = translate(model, run.task.vocabulary, sources)
+    return np.mean([a == b for a, b in zip(out, references)])
+
+
+def crossing(model, run, pairs):
+    """Return (heads, 3) for two kinds of words: first right, second right, crossed."""
+    vocabulary = run.task.vocabulary
+    id_of = {piece: i for i, piece in enumerate(vocabulary.pieces(range(len(vocabulary))))}
+    words = {"inverted": ("_und", (1, -1), "-", (-1, 1)),
+             "ordered": ("_tausend", (-1, 0), "_thousand", (-1, 0))}
+    src, tgt_in, tgt_out = arrays(list(zip(*(vocabulary.encode(side) for side in zip(*pairs)))))
+    _, cache = model.forward(src, tgt_in)
+    (weights,) = (w for name, w in attention_maps(cache).items() if "cross" in name)
+    peak, found = weights.argmax(axis=-1), {}
+    for kind, (german, read, english, written) in words.items():
+        (row, i), (_, j) = np.nonzero(src == id_of[german]), np.nonzero(tgt_out == id_of[english])
+        row, i, j = np.array([row, i, j])[:, src[row, i - 2] != id_of["_und"]]
+        first, second = (peak[row, :, j + step].T for step in written)
+        found[kind] = np.mean([first == i + read[0], second == i + read[1], first > second],
+                              axis=-1).T
+    return found
+
+
+LESSONS = {1: lesson_1, 10: lesson_10, 11: lesson_11, 12: lesson_12, 14: lesson_14}
 
 
 def measured(lesson, seeds):
