@@ -76,14 +76,6 @@ def test_what_an_interruption_left_undrawn_is_drawn_by_resume(copied, capsys, mo
     assert "nothing to do" in capsys.readouterr().err
 
 
-def test_an_unfinished_file_stays_where_a_resumed_run_is_refused(copied, capsys):
-    part = copied / ".0123456789abcdef.part"
-    part.write_bytes(b"half")
-    assert main(["train", "copy", "--resume", "--seed", "3", "--out", str(copied)]) == 2
-    assert main(["train", "sort", "--resume", "--out", str(copied)]) == 2
-    assert part.exists()
-
-
 def test_what_the_user_put_into_a_new_folder_stays_when_its_training_fails(
     tmp_path, monkeypatch, capsys
 ):
@@ -328,17 +320,6 @@ def test_every_variant_loads_into_itself_only(tmp_path, rng):
                     load_checkpoint(tmp_path / "a.npz", other)
 
 
-@pytest.mark.parametrize("content", [b"", b"step,loss\nx,1\n", None])
-def test_what_stands_in_history_csv_changes_nothing(copied, capsys, no_pictures, content):
-    """It is written for people; the history is in the checkpoint."""
-    path = copied / "history.csv"
-    good = path.read_bytes()
-    path.unlink() if content is None else path.write_bytes(content)
-    assert main(["train", "copy", "--resume", "--out", str(copied), "--steps", "3"]) == 0
-    assert "history.csv" not in capsys.readouterr().err
-    assert path.read_bytes().startswith(good)
-
-
 def changed(folder, change):
     """Write the checkpoint of a run again, after `change` of its header and its arrays."""
     with np.load(folder / "model.npz") as file:
@@ -383,13 +364,6 @@ def test_a_damaged_checkpoint_is_one_line_that_names_it(
     assert err.count("\n") == 1
 
 
-@pytest.mark.parametrize("content", [b'{"a": "', b"\xff", b"[1]", b"[" * 100_000])
-def test_damaged_metrics_are_named(copied, capsys, content):
-    (copied / "metrics.json").write_bytes(content)
-    assert main(["explore", str(copied), "1 2"]) == 2
-    assert f"{copied / 'metrics.json'} " in capsys.readouterr().err
-
-
 def test_a_history_comes_back_as_it_was():
     """What is counted stays a whole number: a resumed run has the file of one that is not."""
     history = [
@@ -398,22 +372,3 @@ def test_a_history_comes_back_as_it_was():
     again = records_of(columns_of(history, PairProgress), PairProgress)
     assert again == history
     assert csv_of(again, PairProgress) == written
-
-
-@pytest.mark.slow
-def test_no_matplotlibrc_breaks_or_changes_a_picture_in_a_file(tmp_path):
-    """text.usetex needs a LaTeX, which few have."""
-    contents = {"none": b"", "odd": b"text.usetex: True\nfont.family: nosuch\nsavefig.dpi: 10\n"
-                b"savefig.format: svg\naxes.facecolor: red\nbackend: nosuch\n"}
-    for name, content in contents.items():
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "matplotlibrc").write_bytes(content)
-        command = [sys.executable, "-m", "aiayn_course", "train", "copy", *TINY, "--steps", "1"]
-        environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
-        child = subprocess.run([*command, "--out", "r"], cwd=tmp_path / name, env=environment,
-                               capture_output=True, text=True)
-        assert child.returncode == 0, child.stderr
-    pictures = list((tmp_path / "none" / "r").glob("*.png"))
-    assert "loss.png" in {path.name for path in pictures}
-    for path in pictures:
-        assert path.read_bytes() == (tmp_path / "odd" / "r" / path.name).read_bytes()
