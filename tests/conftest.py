@@ -22,6 +22,7 @@ collect_ignore_glob = ["helpers/*.py"]  # programs and helpers: loaded by the te
 
 def pytest_addoption(parser):
     parser.addoption("--seed", type=int, default=0, help="base seed of all random tests")
+    parser.addoption("--programs", type=int, default=10, help="that test vectors judge, of a kind")
     parser.addoption("--built", help="folder with a wheel that tests/install try; none: they build")
 
 

@@ -6,9 +6,8 @@ reads the inputs, and writes files of the same names with its own outputs and gr
 """
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,7 +15,7 @@ import numpy as np
 
 from ..files import replacing
 from .tensors import kind_of, read_tensors, write_tensors
-from .vector_cases import Tensors, cases, tensors_of
+from .vector_cases import cases, tensors_of
 
 COMPUTED = ("output.", "grad.")  # by the other program
 
@@ -112,12 +111,12 @@ def compare_vectors(folder: str | Path, theirs: str | Path, *,
                     bugs: Iterable[Any] = ()) -> Comparison:
     """Compare the files in `theirs` with those of the same names in `folder`, tensor by tensor.
 
-    bugs : objects with `number`, `name` and `plant()`, a context in which the library has the bug;
-        a bug that gives exactly the wrong numbers is named
+    bugs : objects with `explains(pairs)`, which says what the wrong numbers of a component are, or
+        returns ""
     """
     parts: dict[str, tuple[int, list[Pair]]] = {}
     files, bugs = {path.stem: path for path in sorted(Path(theirs).glob("*.safetensors"))}, [*bugs]
-    problems = []
+    causes, problems = {}, []
     for case in cases():
         right, got = read_tensors(Path(folder) / f"{case['name']}.safetensors"), {}
         try:
@@ -133,66 +132,19 @@ def compare_vectors(folder: str | Path, theirs: str | Path, *,
         problems += [f"{path}: {name} is not as in the case" for name in got if name not in names
                      and not np.array_equal(got[name], right.get(name, np.nan))]
     problems += [f"{path}: no case has this name" for path in files.values()]
-    causes = {component: causes_of(part, bugs) for component, (_, part) in parts.items()}
+    for component, (_, part) in parts.items():
+        named = filter(None, (bug.explains(part) for bug in bugs))
+        hints = (hint_of(pair) for pair in part if pair.fault)
+        causes[component] = [*named] or [*filter(None, hints)][:1]
     return Comparison(parts, causes, problems)
 
 
-def causes_of(part, bugs):
-    """Return what the wrong numbers of a component are, a line each."""
-    lines = []
-    for bug in bugs:
-        with bug.plant():
-            names = explained(part, tensors_of)
-        if names:
-            more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-            lines.append(f"{', '.join(names[:3])}{more}: the numbers of bug {bug.number},"
-                         f" {bug.name}")
-    if not lines and explained(part, with_other_pairs):
-        lines.append("the numbers of the other pairing: halves for interleaved, or the reverse")
-    return lines or [hint for pair in part if pair.fault and (hint := hint_of(pair))][:1]
-
-
-def explained(part: list[Pair], compute: Callable[[dict], Tensors]) -> list[str]:
-    """Return the tensors that are wrong exactly as `compute` has them; [] if one contradicts it.
-
-    In a case whose sizes `compute` cannot take, it says nothing.
-    """
-    same: set[str] = set()
-    left, wrong = {"output.ids"}, {pair.name for pair in part if pair.fault}  # ids tell too little
-    for _, group in groupby(part, lambda pair: pair.case["name"]):
-        pairs = list(group)
-        if left >= wrong:
-            return []
-        try:
-            with np.errstate(all="ignore"):
-                changed = compute(pairs[0].case)
-        except (TypeError, ValueError, LookupError, ArithmeticError):
-            continue
-        for case, name, x, right, _, fault in pairs:
-            changes = difference(case, changed[name], right)[1]
-            if changes and difference(case, x, changed[name])[1]:
-                return []
-            if changes or fault:
-                (same if changes else left).add(name)
-    return sorted(same) if same.isdisjoint(left) else []
-
-
-def with_other_pairs(case):
-    """Return the tensors of a case of rotary positions with the other pairing."""
-    other = {"interleaved": not case["sizes"].get("interleaved", False)}
-    return tensors_of(case | {"sizes": case["sizes"] | other})
-
-
 def hint_of(pair):
-    """Return what the numbers of a wrong tensor are, in a line, or nothing."""
+    """Say what the numbers of a wrong tensor are, or return ""."""
     case, name, x, right, *_ = pair
     short = x.astype(np.float32)
     if x.ndim > 1 and not all(difference(case, x, y)[1] for y in (right.mT, right.T)):
         return f"{name} is transposed"
     if np.array_equal(x, short) and not difference(case, short, right)[1]:
         return f"{name} was computed in float32, where float64 was meant"
-    if x.shape == right.shape and np.isfinite(x).all() and right.any():
-        factor = (x * right).sum() / (right * right).sum()
-        if not difference(case, x, factor * right)[1]:
-            return f"{name} is {factor:.6g} times the right numbers, in {case['name']}"
     return ""

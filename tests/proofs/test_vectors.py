@@ -8,6 +8,7 @@ from contextlib import nullcontext
 
 import numpy as np
 import pytest
+from edited import random_edit, rounded
 from pages import ROOT, blocks
 from safetensors.numpy import load_file, save_file
 
@@ -26,6 +27,9 @@ def folder(tmp_path_factory):
     return path
 
 
+STOPS = ValueError, IndexError, TypeError, ArithmeticError, LookupError, AttributeError
+
+
 def program(theirs, components=(), bug=None, change=lambda name, x: x):
     """The files of a program that has a bug, or that changes its tensors."""
     theirs.mkdir()
@@ -34,7 +38,7 @@ def program(theirs, components=(), bug=None, change=lambda name, x: x):
             try:
                 with bug.plant() if bug else nullcontext(), np.errstate(all="ignore"):
                     tensors = tensors_of(case)
-            except (ValueError, IndexError):
+            except STOPS:
                 continue                                               # the bug stops it
             save_file({name: change(name, x).copy() for name, x in tensors.items()
                        if name.startswith(COMPUTED)}, theirs / f"{case['name']}.safetensors")
@@ -114,6 +118,64 @@ def test_every_bug_of_the_zoo_is_found_and_named_and_no_other_is(folder, tmp_pat
     assert not [cause for cause in said if f"bug {number}," not in cause]
 
 
+def some_components(rng):
+    """Half of the components; the trainings, which take most of the time, in one of ten draws."""
+    names = list(dict.fromkeys(case["component"] for case in cases()))
+    return [name for name in names if rng.random() < (0.1 if "training" in name else 0.5)]
+
+
+@pytest.mark.slow
+def test_a_right_program_is_never_called_wrong(folder, tmp_path, seed, pytestconfig):
+    for i in range(pytestconfig.getoption("programs")):
+        rng = np.random.default_rng([seed, i])
+        theirs = program(tmp_path / f"{i}", some_components(rng),
+                         change=lambda name, x, rng=rng: rounded(rng, x))
+        report = compare_vectors(folder, theirs, bugs=BUGS.values())
+        assert report, report
+        assert not any(report.causes.values())
+
+
+def is_really(bug, edit, component):
+    """Whether a bug and an edit give the same numbers in the cases with other random numbers."""
+    for case in cases():
+        if case["component"] == component:
+            found = []
+            for wrong in (bug, edit):
+                with wrong.plant(), np.errstate(all="ignore"):
+                    try:
+                        found.append(tensors_of(case | {"name": f"{case['name']} again"}))
+                    except STOPS:
+                        found.append(None)
+            if None not in found and any(difference(case, x, found[1][name])[1]
+                                         for name, x in found[0].items()):
+                return False
+    return True
+
+
+@pytest.mark.slow
+def test_no_random_edit_gets_the_name_of_a_bug_that_it_is_not(folder, tmp_path, seed, pytestconfig):
+    wrong = named = i = 0
+    false = []
+    while wrong < pytestconfig.getoption("programs"):
+        i += 1
+        rng = np.random.default_rng([seed, i])
+        edit = random_edit(rng)
+        theirs = program(tmp_path / f"{i}", some_components(rng), edit)
+        report = compare_vectors(folder, theirs, bugs=BUGS.values())
+        if not any(pair.fault for _, part in report.parts.values() for pair in part):
+            continue                                                   # it is not to be seen
+        wrong += 1
+        said = [(component, BUGS[int(number[1])]) for component, causes in report.causes.items()
+                for cause in causes if (number := re.search(r"bug (\d+),", cause))]
+        named += bool(said)
+        false += [(i, edit.text, component, bug.name) for component, bug in said
+                  if not is_really(bug, edit, component)]
+        false += [(i, edit.text, cause) for causes in report.causes.values() for cause in causes
+                  if "computed in float32" in cause]
+    print(f"{wrong} wrong programs of {i} edits, {named} of them are bugs of the zoo")
+    assert not false
+
+
 @pytest.mark.parametrize(("component", "change", "said"), [
     ("softmax", lambda name, x: x.astype(np.float32).astype(float), "computed in float32"),
     ("linear", lambda name, x: x.T if name == "grad.W" else x, "grad.W is transposed")])
@@ -122,9 +184,11 @@ def test_precision_and_transposing_are_named(folder, tmp_path, component, change
     assert said in str(found)
 
 
-def test_the_other_pairing_is_named_without_a_zoo(folder, tmp_path):
-    theirs = program(tmp_path / "a", ["rotary_positions"], BUGS[33])
-    assert "the other pairing" in str(compare_vectors(folder, theirs))
+@pytest.mark.parametrize("component", ["rotary_positions", "llama"])
+def test_the_other_pairing_is_named(folder, tmp_path, component):
+    theirs = program(tmp_path / "a", [component], BUGS[33])
+    found = compare_vectors(folder, theirs, bugs=BUGS.values())
+    assert "bug 33, rotary pairs of the other convention" in str(found)
 
 
 def test_the_command_writes_and_compares_and_the_exit_code_is_the_verdict(

@@ -5,10 +5,15 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import groupby
 from types import ModuleType
 from typing import Any
 
+import numpy as np
+
 from aiayn_course import PACKAGES
+from aiayn_np.proofs.vector_cases import tensors_of
+from aiayn_np.proofs.vectors import Pair, difference
 
 BUGS: dict[int, "Bug"] = {}  # by number; the files of bugs fill it
 PAPER = 32  # bugs 1 to 32 are of the paper's model, the others of later parts
@@ -51,6 +56,34 @@ class Bug:
         """
         with planted(self.layer, self.methods):
             yield self
+
+    def explains(self, pairs: list[Pair]) -> str:
+        """Name the wrong tensors of another program if they are exactly what this bug gives.
+
+        Return "" if a tensor has other numbers. A case that the bug cannot compute says nothing.
+        pairs : the tensors of a component, as `compare_vectors` compares them
+        """
+        same: set[str] = set()
+        left, wrong = {"output.ids"}, {pair.name for pair in pairs if pair.fault}  # ids tell little
+        for _, group in groupby(pairs, lambda pair: pair.case["name"]):
+            if left >= wrong:
+                return ""
+            first, *others = group
+            try:
+                with self.plant(), np.errstate(all="ignore"):
+                    changed = tensors_of(first.case)
+            except (TypeError, ValueError, LookupError, ArithmeticError):
+                continue
+            for case, name, x, right, _, fault in (first, *others):
+                changes = difference(case, changed[name], right)[1]
+                if changes and difference(case, x, changed[name])[1]:
+                    return ""
+                if changes or fault:
+                    (same if changes else left).add(name)
+        if not same or same & left:
+            return ""
+        names, more = sorted(same)[:3], f" and {len(same) - 3} more" if len(same) > 3 else ""
+        return f"{', '.join(names)}{more}: the numbers of bug {self.number}, {self.name}"
 
 
 @contextmanager
