@@ -7,5 +7,6 @@ Public names, by the file that defines them:
     probing         randomise
     properties      assert_causal, assert_heads_equal_loop, assert_padding_invariant,
                     assert_permutation_equivariant
-    vectors         Comparison, compare_vectors, write_vectors
+    vector_cases    tensors_of
+    vectors         Comparison, Pair, compare_vectors, difference, write_vectors
 """
