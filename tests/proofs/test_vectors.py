@@ -213,6 +213,7 @@ def test_the_command_writes_and_compares_and_the_exit_code_is_the_verdict(
 @pytest.mark.parametrize(("name", "tensors", "said"), [
     ("relu_01", {"output.y": np.ones((3, 2))}, "must have shape (2, 3, 4), got (3, 2)"),
     ("relu_01", {"output.y": np.full((2, 3, 4), np.nan)}, "[0, 0, 0] is nan, must be "),
+    ("relu_01", {"output.y": np.full((2, 3, 4), 1e300)}, "[0, 0, 0] is 1e+300, must be "),
     ("relu_01", {"output.y": np.ones((2, 3, 4), int)}, "must be of F64, got I64"),
     ("relu_01", {"output.y": np.ones((2, 3, 4), np.float16)}, "F64, F32, I64, I32, BOOL, got"),
     ("relu_01", {"input.x": np.ones((2, 3, 4))}, "input.x is not as in the case"),
