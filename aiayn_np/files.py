@@ -16,7 +16,7 @@ try:
 except ImportError:  # Windows, where an open file cannot be removed
     fcntl = None  # type: ignore[assignment]
 
-NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # no fault of the request
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # no fault of the user
 PLAINLY = {errno.EISDIR: "a folder stands where a file must be"} | dict.fromkeys(
     (errno.ENOTDIR, errno.EEXIST), "a file stands where a folder must be")
 

@@ -1,4 +1,4 @@
-"""Layers of other code: a Reading says what was understood of one, and `read` makes it.
+"""Layers of other code: `read` makes a Reading, which says how a layer is understood.
 
     a Module or Function of PyTorch          autograd is its backward, see pytorch.py
     as_layer(forward=, backward=, ...)       its parts, as they are described
@@ -11,7 +11,7 @@ else is refused by one sentence, and never judged:
 
 - A backward must be linear in the gradients that it gets. This tells gradients from caches too: if
   forward returns (y, z) and backward takes (a, b), its result is linear in both if b is a gradient,
-  and in a alone if b is a cache. If both hold, b is not used, and nobody can tell.
+  and in a alone if b is a cache. If both hold, backward does not use b, and nobody can tell.
 - Every gradient must belong to an array. If a parameter has none, and backward wrote an array of
   its shape under another name, that may be it.
 - Backward must change neither a parameter nor an array outside of the layer.
@@ -111,7 +111,7 @@ class Run(NamedTuple):
 
     stays: set  # the paths of the arrays that forward left where they are
     kept: dict  # {path: array} after forward
-    after: dict  # {path: array} after backward; ("returned", name) are those that it returned
+    after: dict  # {path: array} after backward; ("returned", name) is the path of a returned one
 
 
 class Calls:
@@ -165,7 +165,7 @@ class Calls:
                 x[...] = value
 
     def outside(self) -> dict:
-        """Return what the functions read from places that are not copied."""
+        """Return the values that the functions read from places that are not copied."""
         return {} if self.described else outside_of(self.layer.forward, self.layer.backward)
 
     def forward(self, root: dict, options: dict) -> list:
@@ -179,7 +179,7 @@ class Calls:
         return list(results[0]) if self.as_tuple else results[: split.gradients]
 
     def run(self, split: Split, new: dict, gradient: Callable) -> Run:
-        """Call forward, and backward with gradient(y)."""
+        """Call forward, then backward with `gradient(y)` as the gradient of y."""
         with self.copied(new) as root:
             before = dict(arrays_in(root))
             results = self.forward(root, self.options)
@@ -227,7 +227,7 @@ def fits(inputs: dict, parts: list) -> bool:
 
 
 def reading_of(calls: Calls) -> "Reading":
-    """Return the only Reading; raise TypeError if there is none, or another one."""
+    """Return the only Reading of a layer; raise TypeError if there are none or several."""
     names = arguments(calls.layer.backward) or arguments(calls.layer.backward, True)[:1]
     n = len(calls.results)
     if calls.described:
@@ -256,7 +256,7 @@ def reading_of(calls: Calls) -> "Reading":
 
 
 def understood(calls: Calls, split: Split) -> "Reading":
-    """Find the gradient of each array; raise TypeError for what belongs to nothing."""
+    """Find the gradient of each array; raise TypeError for a gradient that belongs to no array."""
     before = snapshot(calls.outside())
     run = calls.run(split, {}, lambda y: np.random.default_rng(2).standard_normal(np.shape(y)))
     for path in changed(before, snapshot(calls.outside())):
@@ -296,7 +296,7 @@ def understood(calls: Calls, split: Split) -> "Reading":
 
 @dataclass(frozen=True)
 class Reading:
-    """What was understood of a layer: how backward is called, and where which gradient lies."""
+    """The reading of a layer: the call of its backward, and the places of its gradients."""
 
     calls: Calls
     split: Split
@@ -370,7 +370,7 @@ def joined(outputs: list) -> Any:
 
 
 def parted(u: Any, outputs: list) -> list:
-    """Return the part of `u`, which is of all outputs end to end, that belongs to each."""
+    """Cut `u`, the gradient of all outputs end to end, into a part for each output."""
     ends = np.cumsum([np.size(x) for x in outputs])[:-1]
     pieces = np.split(np.array(u).ravel(), ends)                       # backward may write in it
     parts = [piece.reshape(np.shape(x)) for piece, x in zip(pieces, outputs)]

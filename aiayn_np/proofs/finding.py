@@ -43,7 +43,7 @@ def arrays_in(node: Any, path: tuple = (), above: tuple = ()) -> Iterator[tuple[
 
 
 def outside_of(*functions: Callable) -> dict:
-    """Return what functions read from closures, globals and the class of their object."""
+    """Return the values that functions read from closures, globals and their object's class."""
     found: dict = {}
     for function in functions:
         for c in type(getattr(function, "__self__", None)).__mro__:

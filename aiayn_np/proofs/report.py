@@ -56,7 +56,7 @@ class Row:
     error: float = np.nan
     state: Verdict = Verdict.OK
     why: tuple[Why, ...] = ()
-    step: float = 0.0  # of the central difference that decided
+    step: float = 0.0  # the step of the central difference that decided
     fault: Fault | None = None
     details: dict[str, Any] = field(default_factory=dict)  # the values in the sentence of `fault`
 

@@ -8,14 +8,14 @@ from .report import Row, Verdict, Why
 
 COMPLEX_STEP = 1e-20
 COMPLEX_TOLERANCE = 1e-12  # relative to the value, or to 0.01 |u| |v|
-CONFIRMED = 1e-5  # a central difference this near confirms the complex step,
-ROUNDED_AWAY = 1e-2  # also if rounding explains a larger difference, up to this one
+CONFIRMED = 1e-5  # a central difference with a smaller error confirms the complex step;
+ROUNDED_AWAY = 1e-2  # so does one with an error up to this, if rounding explains it
 FLOAT32 = 1e-5  # tolerance of a gradient that is returned, or computed from a cache, in float32
-MOST_ROUNDING = 1e-3  # that is believed of the best slope
+MOST_ROUNDING = 1e-3  # the largest rounding error that excuses the best slope
 UNIT = 1e-15  # the largest relative rounding error of a number, with some margin
 STEPS = 1e-6, 1e-7, 1e-5  # several, because a step across the kink of a ReLU shows nothing
 TOLERANCE = 1e-7  # of a central difference, relative to the largest of |value|, share, floor
-SHARE, FLOOR = 0.01, 0.01  # of |gradient| |v|, and of |u| |v|
+SHARE, FLOOR = 0.01, 0.01  # of |gradient|, and of |u| |v|: an error is relative to them at least
 
 
 @dataclass(frozen=True)

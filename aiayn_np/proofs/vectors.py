@@ -2,7 +2,7 @@
 
 `write_vectors` writes a file for each case, with inputs, outputs and gradients. The other program
 reads the inputs, and writes files of the same names with its own outputs and gradients.
-`compare_vectors` says which of them agree, and what the wrong ones are.
+`compare_vectors` says which tensors agree, and names the mistakes behind the wrong ones.
 """
 
 import json
@@ -78,7 +78,8 @@ class Comparison:
     """The comparison of a folder; true if some tensors were compared, and all of them agree.
 
     parts : {component: (number of its tensors, the pairs that were compared)}
-    causes : {component: what its wrong numbers are}     problems : what could not be compared
+    causes : {component: names of the mistakes that give its wrong numbers}
+    problems : sentences on files and tensors that could not be compared
     """
 
     parts: dict[str, tuple[int, list[Pair]]]
@@ -111,8 +112,8 @@ def compare_vectors(folder: str | Path, theirs: str | Path, *,
                     bugs: Iterable[Any] = ()) -> Comparison:
     """Compare the files in `theirs` with those of the same names in `folder`, tensor by tensor.
 
-    bugs : objects with `explains(pairs)`, which says what the wrong numbers of a component are, or
-        returns ""
+    bugs : objects whose `explains(pairs)` names the bug that gives the wrong numbers of a
+        component, or returns ""
     """
     parts: dict[str, tuple[int, list[Pair]]] = {}
     files, bugs = {path.stem: path for path in sorted(Path(theirs).glob("*.safetensors"))}, [*bugs]
@@ -140,7 +141,7 @@ def compare_vectors(folder: str | Path, theirs: str | Path, *,
 
 
 def hint_of(pair):
-    """Say what the numbers of a wrong tensor are, or return ""."""
+    """Name the mistake that gives the numbers of a wrong tensor, or return ""."""
     case, name, x, right, *_ = pair
     with np.errstate(over="ignore"):
         short = x.astype(np.float32)

@@ -1,6 +1,7 @@
-"""Programs that are wrong at random: one operation of the library is edited, as by a slip."""
+"""Code with one edit at random, as by a slip: of an answer, or of a method of the library."""
 
 import ast
+import copy
 import importlib
 import inspect
 import textwrap
@@ -11,60 +12,47 @@ import numpy as np
 from aiayn_course.lab.zoo.bug import planted
 
 ROOMS = ("softmax", "masking", "attention", "linear", "multi_head", "feed_forward", "embedding",
-         "positional_encoding", "layer_norm", "dropout", "add_norm", "encoder", "decoder",
-         "transformer", "training.loss", "training.optimizer", "variants.rotary",
-         "variants.grouped", "variants.gated", "variants.norms", "variants.optimizers")
-OTHER = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult,
-         ast.Gt: ast.LtE, ast.Lt: ast.GtE, ast.Eq: ast.NotEq, ast.BitAnd: ast.BitOr}
+         "positional_encoding", "layer_norm", "add_norm", "encoder", "decoder", "transformer",
+         "training.loss", "training.optimizer", "variants.rotary", "variants.grouped",
+         "variants.gated", "variants.norms")
+WRAPS = ("np.clip({}, -50, 0)", "np.squeeze({})", "np.where({0} == 0, 1, {0})", "({}).T", "-({})",
+         "np.abs({})", "np.array({}, dtype=object)", "list({})", "({}, {})", "None", "({})[0]",
+         "{}.astype(int)", "np.float32({})", "np.empty_like({})", "({})[..., None]", "str({})")
+ARRAYS = (ast.Name, ast.Attribute, ast.Call, ast.BinOp, ast.Subscript)
 
 
-def methods():
-    """(class, name, tree of the source) of every method that may be edited."""
-    for room in ROOMS:
-        module = importlib.import_module(f"aiayn_np.{room}")
-        for kind in vars(module).values():
-            if inspect.isclass(kind) and kind.__module__ == module.__name__:
-                for name, function in vars(kind).items():
-                    if inspect.isfunction(function) and not name.startswith("__"):
-                        source = textwrap.dedent(inspect.getsource(function))
-                        if "super()" not in source:
-                            yield kind, name, ast.parse(source)
-
-
-def edits(node):
-    """The expressions that may stand in the place of a node."""
-    if isinstance(node, ast.BinOp):
-        if type(node.op) in OTHER:
-            yield ast.BinOp(node.left, OTHER[type(node.op)](), node.right)
-        if isinstance(node.op, ast.MatMult):
-            yield ast.BinOp(node.right, node.op, node.left)
-        else:
-            yield from (node.left, node.right)
-    if isinstance(node, ast.Compare) and type(node.ops[0]) in OTHER:
-        yield ast.Compare(node.left, [OTHER[type(node.ops[0])]()], node.comparators)
-    if isinstance(node, ast.Constant) and type(node.value) in (int, float):
-        yield from (ast.Constant(node.value + 1), ast.Constant(2 * node.value))
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        yield node.operand
-    if isinstance(node, ast.Attribute) and node.attr in ("T", "mT"):
-        yield node.value
-    if isinstance(node, ast.Call) and len(node.args) == 1 and not node.keywords:
-        yield node.args[0]
-
-
-class Put(ast.NodeTransformer):
-    """Put one expression in the place of another."""
-
-    def __init__(self, old, new):
-        self.old, self.new = old, new
-
-    def visit(self, node):
-        return self.new if node is self.old else self.generic_visit(node)
+def edited_at_random(text, draw):
+    """Return code with one edit in a method: a line, operands, an operator, a number, a wrap."""
+    tree = ast.parse(text)
+    functions = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)
+                 and n.name != "__init__"]
+    function = draw.choice(functions)
+    nodes = [n for line in function.body for n in ast.walk(line)]
+    names = [n.id for n in nodes if isinstance(n, ast.Name)]
+    node = draw.choice([n for n in nodes if isinstance(n, (ast.expr, ast.stmt))])
+    if isinstance(node, ast.BinOp) and draw.random() < 0.5:
+        node.left, node.right = node.right, node.left
+    elif isinstance(node, ast.BinOp):
+        node.op = draw.choice([ast.Add(), ast.Sub(), ast.Mult(), ast.Div(), ast.MatMult()])
+    elif isinstance(node, ast.Constant) and isinstance(node.value, (int, float)):
+        node.value = draw.choice([-2, -1, 0, 1, 2, 0.5, 1e9])
+    elif isinstance(node, ast.Call) and len(node.args) > 1 and draw.random() < 0.5:
+        draw.shuffle(node.args)
+    elif isinstance(node, ast.Name) and draw.random() < 0.4:
+        node.id = draw.choice(names)
+    elif isinstance(node, ast.stmt) and node in function.body:
+        function.body.remove(node)
+        function.body.append(ast.Pass())
+    elif isinstance(node, ARRAYS) and not isinstance(getattr(node, "ctx", None), ast.Store):
+        code = ast.unparse(node)
+        wrapped = ast.parse(draw.choice(WRAPS).replace("{0}", "{}").replace("{}", code)).body[0]
+        node.__class__, node.__dict__ = wrapped.value.__class__, vars(copy.deepcopy(wrapped.value))
+    return ast.unparse(tree)
 
 
 @dataclass
 class Edit:
-    """One edit of a method of the library, to be planted as a bug of the zoo is."""
+    """A wrong version of a method, to be planted as a bug of the zoo is."""
 
     text: str
     kind: type
@@ -74,22 +62,16 @@ class Edit:
         return planted(self.kind, self.methods)
 
 
-def random_edit(rng):
-    """Draw an edit."""
-    choices = [(kind, name, tree, k, new) for kind, name, tree in methods()
-               for k, node in enumerate(ast.walk(tree)) for new in edits(node)]
-    kind, name, tree, k, new = choices[rng.integers(len(choices))]
-    old = list(ast.walk(tree))[k]
-    text = f"{kind.__name__}.{name}: {ast.unparse(old)} -> {ast.unparse(new)}"
-    wrong, scope = ast.fix_missing_locations(Put(old, new).visit(tree)), {}
-    module = vars(importlib.import_module(kind.__module__))
-    exec(compile(wrong, text, "exec"), module, scope)
+def edit_of_the_library(draw):
+    """Draw a method, and edit it at random."""
+    module = importlib.import_module(f"aiayn_np.{draw.choice(ROOMS)}")
+    kind = draw.choice([kind for kind in vars(module).values() if inspect.isclass(kind)
+                        and kind.__module__ == module.__name__])
+    name = draw.choice([name for name, f in vars(kind).items()
+                        if inspect.isfunction(f) and not name.startswith("__")])
+    right = ast.unparse(ast.parse(textwrap.dedent(inspect.getsource(vars(kind)[name]))))
+    wrong, scope = edited_at_random(right, draw), {}
+    lines = [pair for pair in zip(right.splitlines(), wrong.splitlines()) if pair[0] != pair[1]]
+    text = f"{kind.__name__}.{name}: {lines[:1]}"
+    exec(compile(wrong, text, "exec"), {"np": np} | vars(module), scope)
     return Edit(text, kind, {name: scope[name]})
-
-
-def rounded(rng, x):
-    """The numbers of a right program: rounded in another order, perhaps in float32."""
-    if x.dtype.kind != "f":
-        return x
-    x = np.asarray(x * (1 + 1e-15 * rng.uniform(-1, 1, x.shape)))
-    return x.astype(np.float32) if rng.random() < 0.3 else x
