@@ -20,7 +20,7 @@ Public names, by the file that defines them:
     counting           count
     effects            draw_effects
     gallery            minutes, note_machine, page, processor
-    gate               Effect, Trained, effect, models_of, verdict_of
+    gate               Effect, Trained, best_rates, effect, models_of, verdict_of
     learning           at_scale, each, ends, held_out_ends, learn, losses, scores, small_model,
                        smooth
     populations        draw_population, population

@@ -34,8 +34,8 @@ that difference; where two sides are said to be alike, this is what is claimed. 
 undecided, as it is if a side is best at the edge of its rates. A claim *agrees* if all its effects
 are seen as claimed, *agrees in part* if some are, and *disagrees* if none is and the contrary of
 one is seen. Otherwise it is *not settled*. A *control* separates causes, and decides nothing.
-Claims marked *not gated* train models too, with one rate, one length of training, and a rule of
-their own.
+A claim marked *not gated* trains models too, with one rate, one length of training, and a rule of
+its own.
 
 {contents}
 """

@@ -92,11 +92,22 @@ def effect(worse: np.ndarray, better: np.ndarray, names: tuple[str, str], least:
     """
     best, edge = [], []
     for losses, name in zip((worse, better), names):
-        median = np.median(losses, axis=1)                             # (rates, 2 times)
-        best.append(np.take_along_axis(losses, median.argmin(axis=0)[None, None], axis=0)[0])
-        inside = median[1:-1].min(axis=0, initial=np.inf)
-        edge += [name] * bool(len(losses) > 1 and (median.min(axis=0) < inside - least).any())
+        at, at_edge = best_rates(losses, least)
+        best.append(np.take_along_axis(losses, at[None, None], axis=0)[0])
+        edge += [name] * at_edge
     return Effect(best[0] - best[1], least, tuple(edge), **options)
+
+
+def best_rates(losses: np.ndarray, least: float) -> tuple[np.ndarray, bool]:
+    """Return (index of the rate with the lowest median, for each time; whether it is at the edge).
+
+    losses : (rates, seeds, 2 times)
+    least : by more than this the lowest or the highest rate must be better than all others
+    """
+    median = np.median(losses, axis=1)                                 # (rates, 2 times)
+    inside = median[1:-1].min(axis=0, initial=np.inf)
+    at_edge = len(losses) > 1 and (median.min(axis=0) < inside - least).any()
+    return median.argmin(axis=0), bool(at_edge)
 
 
 def verdict_of(effects: Mapping[str, Effect]) -> str:

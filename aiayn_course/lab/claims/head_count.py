@@ -69,11 +69,9 @@ class Widths(Trained):
         ours.set_title("toy tasks")
         bleu = [score for _, score in table.values()]
         paper.plot(list(table), bleu, "o-", color=COLORS[6])
-        for x, score in zip(table, bleu):
-            paper.annotate(f"{score:.1f}", (x, score), xytext=(0, 7), textcoords="offset points",
-                           ha="center")
         paper.set(title="the paper, translation", xscale="log", xlabel=name, ylabel="BLEU",
                   ylim=(24.5, 26.2))
+        paper.grid(axis="y", color="0.9")
         paper.margins(x=0.15)
         log_ticks(paper.xaxis, list(table))
 

@@ -6,15 +6,16 @@ import pytest
 from committed import REPEATS, committed
 
 from aiayn_course.lab.claims.head_jobs import (
-    ALIGNED,
     ANSWER,
     HEAD_JOBS,
     JOBS,
+    PairTask,
+    apart,
     head_jobs,
     job_scores,
     job_table,
 )
-from aiayn_course.lab.experiment import DISAGREES
+from aiayn_course.lab.experiment import NOT_SETTLED
 from aiayn_course.lab.learning import small_model
 from aiayn_np.training.tasks import CopyTask, ReverseTask
 
@@ -46,10 +47,23 @@ def test_the_baseline_of_any_head_is_1_over_the_positions(rng):
         np.testing.assert_allclose(baseline, 1 / 7, atol=0.03)
 
 
+def test_heads_are_apart_by_what_both_prefer_to_the_other_ones_job():
+    assert apart(np.array([[0.6, 0.1, 0], [0.2, 0.5, 0]])) == pytest.approx(0.3)
+    assert apart(np.array([[0.6, 0.6, -0.2], [0.5, 0.5, -0.1]])) == 0      # two jobs in each head
+    assert apart(np.array([[0.8, -0.2], [0.1, -0.1]])) == 0                # no head at job 2
+
+
+def test_a_pair_needs_the_symbol_and_the_one_as_far_from_the_end():
+    task = PairTask(symbols=6, max_length=6)
+    np.testing.assert_array_equal(task.target(np.array([0, 5, 2, 3]) + 3),
+                                  np.array([1, 5, 3, 3]) + 3)
+
+
 def test_untrained_heads_have_no_job():
-    untrained = head_jobs(seeds=(0,), steps=1, n=30)
-    assert untrained.verdict == DISAGREES
-    assert (untrained.aligned < 0.15).all()
+    untrained = head_jobs(rate_scale=(0.2,), seeds=(0,), steps=1, most=1)
+    assert untrained.verdict == NOT_SETTLED
+    assert (untrained.best == -1).all()
+    assert all(np.abs(e.difference).max() < 0.05 for e in untrained.effects.values())
 
 
 @pytest.mark.slow
@@ -57,7 +71,7 @@ def test_the_best_untrained_head_is_measured_again(kept):
     margins = []
     for Task in (CopyTask, ReverseTask):
         task = Task(symbols=6, max_length=6)
-        for seed in range(kept.score.shape[1]):
+        for seed in range(kept.margin.shape[1]):
             score, baseline = job_table(small_model(task, seed, N=2), task, 300, seed)
             margins.append(score - baseline)
     assert kept.untrained == pytest.approx(np.max(margins), rel=REPEATS)
@@ -65,6 +79,7 @@ def test_the_best_untrained_head_is_measured_again(kept):
 
 @pytest.mark.slow
 def test_training_makes_the_heads_align():
-    again = head_jobs(seeds=(5,))
-    assert again.solved.all()
-    assert (again.aligned >= ALIGNED).all()
+    again = head_jobs(rate_scale=(0.4,), seeds=(5,), steps=150)
+    assert (again.margin[..., 0].max(axis=-1) > 0.3).all()
+    assert (again.effects["copy: a head at the answer"].difference > 0.2).all()
+    assert again.effects["pair: two jobs in a model"].difference[0, 1] > 0.2

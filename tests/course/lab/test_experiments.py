@@ -166,23 +166,6 @@ def test_values_come_back_as_arrays_and_none_as_nan():
     assert restored([]).shape == (0,)
 
 
-@dataclass
-class Listed(Toy):
-    """A toy with fields of all kinds."""
-
-    names: list
-    rows: list[str]
-    numbers: np.ndarray
-
-
-def test_fields_declared_as_lists_come_back_as_lists():
-    result = Listed(3.0, ["a", "b"], ["c"], np.array([1, 2]))
-    back = Listed.from_json(json.loads(json.dumps(result.to_json())))
-    assert (back.names, back.rows) == (["a", "b"], ["c"])
-    np.testing.assert_array_equal(back.numbers, [1, 2])
-    assert isinstance(back.numbers, np.ndarray)
-
-
 def test_saving_twice_gives_the_same_bytes_and_two_files(tmp_path):
     saved = []
     for name in ("a", "b"):

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from aiayn_course.lab.experiment import AGREES, DISAGREES, IN_PART, NOT_SETTLED
-from aiayn_course.lab.gate import LONGER, STUDENT, Effect, effect, verdict_of
-from aiayn_course.lab.learning import STEPS_PER_POINT, ends, smooth
+from aiayn_course.lab.gate import STUDENT, Effect, effect, verdict_of
 
 NOISE = 0.002 * np.array([-2, -1, 0, 1, 2])[:, None]                   # five seeds
 ABOVE, NONE, BELOW = (Effect(mean + NOISE + np.zeros(2), 0.01) for mean in (0.3, 0.0, -0.3))
@@ -66,19 +65,3 @@ def test_each_side_is_taken_at_its_own_best_rate_inside_the_grid():
     better[2, :, 1] -= 0.4
     assert effect(worse, better, ("w", "b"), 0.01).edge == ("b",)
     assert effect(worse[1:2], better[1:2], ("w", "b"), 0.01).edge == ()        # a single rate
-
-
-def test_pairs_are_of_one_seed():
-    """Seeds that differ much do not hide a difference that every pair has."""
-    seeds = np.array([0.0, 5, 1, 9, 3])[:, None]
-    better = np.broadcast_to(seeds, (1, 5, 2))
-    assert effect(better + 0.3, better, ("w", "b"), 0.01).sign == 1
-    assert effect(better[:, ::-1] + 0.3, better, ("w", "b"), 0.01).sign is None
-
-
-def test_the_ends_are_the_last_steps_of_both_trainings():
-    steps = 4 * STEPS_PER_POINT
-    losses = np.zeros(LONGER * steps)
-    losses[steps - STEPS_PER_POINT : steps] = 1
-    losses[-STEPS_PER_POINT:] = 2
-    np.testing.assert_array_equal(ends(smooth(losses, STEPS_PER_POINT)), [1, 2])

@@ -60,6 +60,28 @@ def smoothing(k, d, best=None):
     k.right = 1 - wrong / 100
 
 
+def additive(k, d, best=None):
+    rates = len(k.rate_scale)
+    k.losses["additive"] = np.array([side(rates, 0, best or 1)] * 2)
+    k.losses["dot"] = np.array([side(rates, min(d, 0), best), side(rates, d, best)])
+
+
+def dropout(k, d, best=None):
+    losses, wrong = np.zeros((2, 2, len(k.rate_scale), 5, 2))
+    k.held_out, k.right = np.zeros((2, *losses.shape[:-1], 6))
+    for some in (losses, wrong):
+        fill(some, 1, d, best)
+    k.held_out[..., [1, 5]], k.right[..., [1, 5]], k.steps = losses, 1 - wrong / 100, np.arange(6)
+
+
+def head_jobs(k, d, best=None):
+    rates = len(k.rate_scale)
+    k.nats = np.array([side(rates, 0, best)] * 2)
+    away = np.abs(np.arange(rates) - (rates // 2 if best is None else best))
+    k.found = np.zeros((2, rates, 5, 3, 3))
+    k.found[..., 1:, :] = d + away[:, None, None, None]
+
+
 def positions(k, d, best=None):
     rates = len(k.rate_scale)
     apart = 0 if d > 0 else d
@@ -71,7 +93,8 @@ def positions(k, d, best=None):
 
 MADE = {  # experiment: (how its results are made, how many effects it has)
     "scale_training": (scale, 2), "head_count": (widths, 6), "key_width": (widths, 6),
-    "warm_up": (warm, 2), "label_smoothing": (smoothing, 2), "learned_positions": (positions, 3)}
+    "warm_up": (warm, 2), "label_smoothing": (smoothing, 2), "learned_positions": (positions, 3),
+    "additive": (additive, 2), "dropout": (dropout, 4), "head_jobs": (head_jobs, 6)}
 
 
 def check(name):
@@ -82,7 +105,7 @@ def check(name):
         made(k, d)
         assert len(k.effects) == number
         alike = [e for e in k.effects.values() if e.alike]
-        assert len(alike) == (name == "learned_positions")
+        assert len(alike) == (name in ("learned_positions", "additive"))
         for e in k.effects.values():
             assert e.difference.shape == (5, 2)
             np.testing.assert_allclose(e.difference, min(d, 0) if e.alike else d, atol=0.003)
@@ -179,6 +202,15 @@ FAULTS = [  # a module, a part of its source, the fault, and a claim that shows 
      "label_smoothing"),
     ("claims.smoothing", "wrong = 100 * (1 - self.right)", "wrong = 100 * self.right",
      "label_smoothing"),
+    ("claims.additive", "alike=i < first)", "alike=True)", "additive"),            # always alike
+    ("claims.additive", 'self.against_additive("dot", 1)', 'self.against_additive("dot", 2)',
+     "additive"),
+    ("claims.head_jobs", "found[:, 1:, i] - found[:, :1, i]", "found[:, :1, i] - found[:, 1:, i]",
+     "head_jobs"),
+    ("claims.head_jobs", "best_rates(nats, NATS)", "best_rates(-nats, NATS)", "head_jobs"),
+    ("claims.head_jobs", "(task,) * edge", "() * edge", "head_jobs"),              # no edge
+    ("claims.overfitting", "losses[0, some], loss[some]", "loss[some], losses[0, some]", "dropout"),
+    ("claims.overfitting", "100 * (1 - ends(self.right))", "100 * ends(self.right)", "dropout"),
     ("claims.position_training", "m[1], m[0], SIDES", "m[0], m[1], SIDES", "learned_positions"),
     ("claims.position_training", ", NATS, alike=True)}", ", NATS)}", "learned_positions"),
     ("claims.smoothing", "100 * (1 - self.right)", "1 - self.right", "label_smoothing"),  # a unit

@@ -22,20 +22,11 @@ CASES = [  # an experiment, what is done to its result `k`, and the verdict, or 
     ("saturation", f"{WIDTH.format(0.9)}; {MEAN}", AGREES),
     ("saturation", f"{WIDTH.format(1.1)}; {MEAN}", IN_PART),          # not at the paper's width
     ("saturation", AT_512, NOT_SETTLED),
-    ("additive", "k.loss['dot'] = k.loss['scaled']", OTHER),           # losses that do not part
-    ("additive", "a = k.loss['additive'] = np.sort(k.loss['additive'], axis=0); "
-                 "k.loss['dot'] = a + np.linspace(-0.01, 0.02, 5)[:, None]", NOT_SETTLED),
     ("complexity", "k.time['d']['recurrent'] **= 0.5", OTHER),         # another power
-    *(("rotation", f"k.{name} += 2e-12", DISAGREES) for name in (
-        "error", "fitted_error", "matrix_error", "orthogonality", "composition", "distance_error")),
+    *(("rotation", f"k.{name} += 2e-12", DISAGREES) for name in ("error", "distance_error")),
     ("permutation", "k.random['positions'] = k.random['encoder']", OTHER),
     ("permutation", "k.random['causal'] = k.random['encoder']", OTHER),
     ("causality", "k.unmasked = k.masked", OTHER),                     # a measure that sees nothing
-    ("head_jobs", "k.score[0, 0, :, 0] = k.baseline[0, 0, :, 0]", DISAGREES),
-    ("head_jobs", "k.score[:, :, 0, -1] = 1", AGREES),                 # another job in each model
-    ("dropout", "for x in (k.training, k.validation, k.accuracy): x[:2] = x[1::-1]", OTHER),
-    ("dropout", "k.validation[1, 2, -1] = k.validation[0, 2, -1] + 0.1", NOT_SETTLED),    # one seed
-    ("dropout", "k.validation[1:] *= 9; k.accuracy[1:] *= 0.5", DISAGREES),
     ("embedding_scale", "k.scaled *= k.d_model**0.1", DISAGREES),
     ("embedding_scale", "k.unscaled *= k.d_model**0.1", DISAGREES),
     ("normalisation", "k.layer_rows, k.batch_rows = k.batch_rows, k.layer_rows", OTHER),
@@ -48,15 +39,23 @@ CASES = [  # an experiment, what is done to its result `k`, and the verdict, or 
         ([[0.3, 0.95], [1, 1]], DISAGREES), ([[0.3, 0.3], [1, 0.8]], NOT_SETTLED),
         ([[0.3, 0.5], [1, 1]], NOT_SETTLED), ([[0.3, 0.3], [1, 1]], AGREES))),
     ("induction", "k.prefix /= 2", IN_PART),                           # without such a head
-    ("made_of", "k.carried *= 0.9", IN_PART), ("made_of", "k.shuffled *= 9", IN_PART),
-    ("made_of", "k.held *= 9", IN_PART),
-    ("made_of", "k.known = np.minimum(k.known * 0.9, 0.5)", IN_PART),
-    ("made_of", "k.known[..., 0] = 0", DISAGREES),
+    *(("made_of", f"five(k); {change}", verdict) for change, verdict in (
+        ("0", AGREES), ("k.carried *= 0.9", IN_PART), ("k.shuffled *= 9", IN_PART),
+        ("k.held *= 9", IN_PART), ("k.known[..., 0] = 0", DISAGREES),
+        ("k.known = np.minimum(k.known * 0.9, 0.5)", IN_PART),
+        ("k.asked = k.asked[:, :4]", NOT_SETTLED))),
 ]
+
+
+def five(k):
+    """Give a result of claim 18 five seeds, taken from those that it has."""
+    for name in ("asked", "known", "decisive", "carried", "shuffled", "last", "held"):
+        array = getattr(k, name)
+        setattr(k, name, array[:, np.arange(5) % array.shape[1]])
 
 
 @pytest.mark.parametrize(("name", "change", "verdicts"), CASES)
 def test_another_number_another_verdict(name, change, verdicts):
     kept = committed(EXPERIMENTS[name])
-    exec(change, dict(k=kept, np=np))
+    exec(change, dict(k=kept, np=np, five=five))
     assert kept.verdict in verdicts if isinstance(verdicts, set) else kept.verdict == verdicts
