@@ -23,20 +23,20 @@ FREE = ("P_drop", "max_len")  # options that do not change the meaning of parame
 
 def save_checkpoint(path: str | Path, model: Module, *, optimizer: Adam | None = None,
                     rng: np.random.Generator | None = None, recent: Collection[dict] = (),
-                    history: Mapping[str, np.ndarray] | None = None, vocabulary: bytes = b"",
-                    config: Any = None) -> None:
+                    history: Mapping[str, np.ndarray] | None = None,
+                    vocabulary: Mapping[str, bytes] | None = None, config: Any = None) -> None:
     """Write a model to `path`, with a `config` of plain values as in JSON.
 
     Training can go on from a checkpoint that holds the `optimizer`, the generator `rng` and the
     `recent` states for the average. `history` is a table of the steps, {name: column}, and
-    `vocabulary` the bytes of a SentencePiece model.
+    `vocabulary` holds files, {name: bytes}.
     """
     parts: dict[str, Any] = {"model": values_of(model), "history": history or {}}
     parts |= {f"recent.{i}": state for i, state in enumerate(recent)}
     if optimizer is not None:
         parts |= moments_of(optimizer)
-    if vocabulary:
-        parts["vocabulary"] = {"model": np.frombuffer(vocabulary, dtype=np.uint8)}
+    parts["vocabulary"] = {name: np.frombuffer(content, dtype=np.uint8)
+                           for name, content in (vocabulary or {}).items()}
     header = dict(version=VERSION, config=config, step=optimizer.t if optimizer else 0,
                   rng=rng and rng.bit_generator.state, recent=len(recent),
                   structure=structure(model, without=FREE))

@@ -1,17 +1,17 @@
 """Runs of a model of Marian, GPT-2 or Llama: it came from a folder, and goes back into one.
 
-The run's folder keeps the small files of that folder, such as config.json and the tokenizer, in a
-folder `family`. Its option "family" holds the settings of config.json and generation_config.json.
+The checkpoint of the run keeps the small files of that folder, such as config.json and the
+tokenizer. The option "family" holds the settings of config.json and generation_config.json.
 """
 
-import shutil
+import json
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..files import new_folder
-from ..models.config import read_json
 from ..models.tables import links, state_of
 from ..models.weights import write_folder
 from ..training.optimizer import Adam
@@ -22,7 +22,6 @@ from .real import FAMILIES, MarianTask, MarianTranslator, real_writer
 from .recipes import Recipe
 from .task import RunTask
 
-KEPT = "family"
 WEIGHTS = (".safetensors", ".bin", ".h5", ".msgpack", ".ot", ".pt", ".pth", ".onnx", ".gguf")
 UNKNOWN = "<unk>"
 
@@ -33,6 +32,25 @@ def shell(settings: dict) -> Any:
     made = loader.__new__(loader)
     made.read_config(settings, {}, "config.json")
     return made
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    """Return {name: bytes} of the small files in a folder, which are those without weights."""
+    return {path.name: path.read_bytes() for path in folder.iterdir()
+            if path.is_file() and path.suffix not in WEIGHTS}
+
+
+def write_files(kept: dict[str, bytes], folder: Path) -> None:
+    """Write files into a folder."""
+    for name, content in kept.items():
+        (folder / name).write_bytes(content)
+
+
+def vocabulary_of(options: dict, kept: dict[str, bytes]) -> Any:
+    """Return the vocabulary in the files that a run keeps."""
+    with tempfile.TemporaryDirectory() as name:
+        write_files(kept, Path(name))
+        return shell(options["family"]).read_vocabulary(Path(name))
 
 
 class FamilyRecipe(Recipe):
@@ -78,6 +96,7 @@ class FamilyPairs(PairTraining):
     """The task of translating, for a Marian."""
 
     tokens = MarianTask.tokens
+    vocabulary_of = staticmethod(vocabulary_of)
 
     def sides(self) -> list[Side]:
         v = self.vocabulary
@@ -98,9 +117,9 @@ class FamilyPairs(PairTraining):
 class FamilyLanguage(LanguageTraining):
     """The task of going on with a text, for a GPT-2 or a Llama."""
 
-    def __init__(self, options: dict, vocabulary: Any) -> None:
+    def __init__(self, options: dict, kept: dict[str, bytes]) -> None:
         made = shell(options["family"])
-        super(RunTask, self).__init__(vocabulary, options["max_length"], made.V)
+        super(RunTask, self).__init__(vocabulary_of(options, kept), options["max_length"], made.V)
         self.options, self.eos = options, made.eos
 
     @staticmethod
@@ -124,19 +143,10 @@ def in_use(model, task, with_task):
     return loaded
 
 
-def keep_files(source: Path, folder: Path) -> None:
-    """Copy the small files of a folder of Hugging Face, which are those without weights."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for path in source.iterdir():
-        if path.is_file() and path.suffix not in WEIGHTS:
-            shutil.copyfile(path, folder / path.name)
-
-
 def write_family(run: Any, out: Path) -> None:
     """Write the trained model of a run into a new folder, in the form of its family."""
-    made = shell(run.options["family"])
+    made, config = shell(run.options["family"]), json.loads(run.kept["config.json"])
+    config |= {name: run.options["dtype"] for name in ("dtype", "torch_dtype") if name in config}
     with new_folder(out) as folder:
-        keep_files(run.folder / KEPT, folder)
-        config = read_json(folder / "config.json")
-        dtype = {name: run.options["dtype"] for name in ("dtype", "torch_dtype") if name in config}
-        write_folder(folder, config | dtype, state_of(links(run.trained(), made.table())))
+        write_files(run.kept, folder)
+        write_folder(folder, config, state_of(links(run.trained(), made.table())))

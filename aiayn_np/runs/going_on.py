@@ -24,7 +24,7 @@ def continued_run(folder: str | Path, task: str, start: Path, files: dict | None
     data is left without what the vocabulary lacks; other errors as in `start_run`.
     """
     own = (start / "model.npz").exists() or not (start / "config.json").is_file()
-    options, vocabulary, model = (origin_of_run if own else origin_of_folder)(start, task)
+    options, kept, model = (origin_of_run if own else origin_of_folder)(start, task)
     if fixed := sorted({*given} & MODEL):
         raise ValueError(f"{fixed[0]} must not be given with --from: the model in {start} fixes it")
     options |= given | {"from": absolute(start)}
@@ -36,7 +36,7 @@ def continued_run(folder: str | Path, task: str, start: Path, files: dict | None
                          f" eps_ls={options['eps_ls']}")
     check_options(options)
     content = kind_of(options)[0].gather(options, files or {})
-    run = Run(folder, options, vocabulary)
+    run = Run(folder, options, kept)
     run.model.load_state_dict(model.state_dict())
     run.task.data = run.task.read(content)
     options["before"] = run.measured()
@@ -44,24 +44,25 @@ def continued_run(folder: str | Path, task: str, start: Path, files: dict | None
 
 
 def origin_of_run(start: Path, task: str) -> tuple:
-    """Return (options for a run that goes on, vocabulary, model) of the run in a folder."""
+    """Return (options for a run that goes on, files of the vocabulary, model) of a run."""
     run = Run.open(start)
     check_task(start, run.options["task"], task)
-    kept = {name: value for name, value in run.options.items() if name not in DATA}
-    return kept, run.vocabulary, run.trained()
+    options = {name: value for name, value in run.options.items() if name not in DATA}
+    return options, run.kept, run.trained()
 
 
 def origin_of_folder(start: Path, task: str) -> tuple:
-    """Return (options, vocabulary, model) of a folder of Hugging Face."""
+    """Return (options, files of the vocabulary, model) of a folder of Hugging Face."""
+    from .family import files_of
     from .real import FAMILIES, pretrained_of
 
     pretrained = pretrained_of(start)
     check_task(start, FAMILIES[pretrained.family][2], task)
-    kept = {name: value for name, value in DEFAULTS[task].items() if name not in MODEL}
-    kept |= dict(task=task, family=pretrained.settings, d_model=pretrained.d_model, like=None,
+    options = {name: value for name, value in DEFAULTS[task].items() if name not in MODEL}
+    options |= dict(task=task, family=pretrained.settings, d_model=pretrained.d_model, like=None,
                  max_len=pretrained.max_len, eps_ls=0.0, vocab_size=pretrained.V,
-                 max_length=min(kept["max_length"], pretrained.max_len))
-    return kept, pretrained.vocabulary, pretrained.model
+                 max_length=min(options["max_length"], pretrained.max_len))
+    return options, files_of(start), pretrained.model
 
 
 def check_task(start: Path, found: str | None, task: str) -> None:

@@ -33,9 +33,10 @@ class LanguageTraining(RunTask, LanguageTask):
     loaded: Callable = Writer
     plot = staticmethod(plot_language_training)
 
-    def __init__(self, options: dict, vocabulary: Vocabulary | None) -> None:
-        known = Pieces(vocabulary) if vocabulary else Characters(str(options["characters"]))
-        super().__init__(known, options["max_len"])
+    def __init__(self, options: dict, kept: dict[str, bytes]) -> None:
+        known = (Pieces(Vocabulary(kept["model"])) if kept else
+                 Characters(str(options["characters"])))
+        super().__init__(known, options["max_length"])
         self.options = options
 
     @staticmethod
@@ -52,12 +53,12 @@ class LanguageTraining(RunTask, LanguageTask):
         return text
 
     @staticmethod
-    def learn(options: dict, text: str) -> Vocabulary | None:
+    def learn(options: dict, text: str) -> dict[str, bytes]:
         """Take the characters of the text, or learn a vocabulary from it."""
         if options["vocab_size"] is not None:
-            return Pieces.train(text, options["vocab_size"]).vocabulary
+            return {"model": Pieces.train(text, options["vocab_size"]).vocabulary.model}
         options["characters"] = Characters(text).characters
-        return None
+        return {}
 
     @property
     def validate_every(self) -> int:

@@ -66,4 +66,6 @@ def flat(config: dict) -> dict:
     options = dict(config)
     for part in ("model", "variants", "train", "task_options"):
         options |= options.pop(part, {})
+    if options["task"] == "words":
+        options.setdefault("max_length", options["max_len"])           # it had no other windows
     return DEFAULTS[options["task"]] | options                         # some came later

@@ -46,7 +46,8 @@ class PairTraining(RunTask, PairTask):
     loaded: Callable = Translator
     plot = staticmethod(plot_pair_training)
 
-    def __init__(self, options: dict, vocabulary: Vocabulary) -> None:
+    def __init__(self, options: dict, kept: dict[str, bytes]) -> None:
+        vocabulary = self.vocabulary_of(options, kept)
         super().__init__(vocabulary, options["max_length"], options["tokenize"])
         self.options = options
 
@@ -61,11 +62,17 @@ class PairTraining(RunTask, PairTask):
         return corpus
 
     @staticmethod
-    def learn(options: dict, corpus: Corpus) -> Vocabulary:
+    def learn(options: dict, corpus: Corpus) -> dict[str, bytes]:
         """Learn a vocabulary from the pairs."""
-        return Vocabulary.train(
+        vocabulary = Vocabulary.train(
             [line for pair in corpus.training for line in pair], options["vocab_size"],
             **{name: options[name] for name in ("normalization", "character_coverage")})
+        return {"model": vocabulary.model}
+
+    @staticmethod
+    def vocabulary_of(options: dict, kept: dict[str, bytes]) -> Any:
+        """Return the vocabulary in the files that a run keeps."""
+        return Vocabulary(kept["model"])
 
     def read(self, corpus: Corpus | None = None) -> SimpleNamespace:
         """Read or take the pairs: batches for training and validation, and the latter as lines."""

@@ -14,7 +14,6 @@ import numpy as np
 from ..checks import check_sizes
 from ..files import ChangedError, CheckpointError, replacing
 from ..plotting.figures import save_figure
-from ..text.vocabulary import Vocabulary
 from ..training import loop
 from ..training.loss import LabelSmoothedCrossEntropy
 from ..training.ranks import ALONE, Alone
@@ -51,8 +50,7 @@ class Run:
     """The folder of a training: its checkpoint with the history, and the final measurements.
 
     options : as in options.py; the checkpoint holds them
-    vocabulary : a vocabulary that was learned for the run; the checkpoint holds it. The vocabulary
-        of a family stays in files
+    kept : {name: bytes}, the files of a vocabulary; the checkpoint holds them
 
     `task` knows the data and what is said of them. `history` holds a record for each step.
     """
@@ -61,11 +59,11 @@ class Run:
     ranks: Alone = ALONE  # the processes that share each batch; all hold the run
 
     def __init__(self, folder: str | Path, options: dict,
-                 vocabulary: Any = None) -> None:
-        self.folder, self.options, self.vocabulary = Path(folder), options, vocabulary
+                 kept: dict[str, bytes] | None = None) -> None:
+        self.folder, self.options, self.kept = Path(folder), options, kept or {}
         self.checkpoint, self.metrics = self.folder / "model.npz", self.folder / "metrics.json"
         task, recipe = kind_of(options)
-        self.task, self.recipe = task(options, vocabulary), recipe(options)
+        self.task, self.recipe = task(options, self.kept), recipe(options)
         self.rng = np.random.default_rng(options["seed"])
         self.model = self.recipe.model(self.task.vocab_size, self.rng).astype(options["dtype"])
         self.optimizer = self.recipe.optimizer(self.model,
@@ -88,16 +86,11 @@ class Run:
                                     " --local-dir gpt2` writes", str(lost))
         header, parts = read_checkpoint(path)
         with fitting(path):
-            options, vocabulary = flat(header["config"]), None
-            if learned := parts.get("vocabulary"):
-                vocabulary = Vocabulary(learned["model"].tobytes())
-            elif options.pop("vocabulary", None):                      # an earlier version's
-                vocabulary = Vocabulary.load(folder / "vocabulary.model")
-            elif "family" in options:
-                from .family import KEPT, shell
-
-                vocabulary = shell(options["family"]).read_vocabulary(folder / KEPT)
-            run = cls(folder, options, vocabulary)
+            options = flat(header["config"])
+            kept = {name: array.tobytes() for name, array in parts.get("vocabulary", {}).items()}
+            if options.pop("vocabulary", None) and not kept:           # an earlier version's
+                kept = {"model": (folder / "vocabulary.model").read_bytes()}
+            run = cls(folder, options, kept)
             restore(header, parts, run.model, optimizer=run.optimizer, rng=run.rng,
                     recent=run.recent)
             if columns := parts.get("history"):                        # not in an earlier version
@@ -190,15 +183,9 @@ class Run:
             return
         self.folder.mkdir(parents=True, exist_ok=True)
         self.check_unchanged()
-        if self.saved is None and "family" in self.options:
-            from .family import KEPT, keep_files
-
-            keep_files(Path(self.options["from"]), self.folder / KEPT)
         save_checkpoint(self.checkpoint, self.model, optimizer=self.optimizer, rng=self.rng,
                         recent=self.recent, history=columns_of(self.history, self.task.record),
-                        vocabulary=self.vocabulary.model
-                        if isinstance(self.vocabulary, Vocabulary) else b"",
-                        config=self.options)
+                        vocabulary=self.kept, config=self.options)
         self.saved = self.optimizer.t
         with replacing(self.folder / "history.csv") as file:
             file.write(csv_of(self.history, self.task.record))

@@ -27,7 +27,7 @@ class SymbolTraining(RunTask, Task):
     average_every: int = loop.AVERAGED_EVERY
     tokenize = "13a"  # how BLEU splits words
 
-    def __init__(self, options: dict, vocabulary: None = None) -> None:
+    def __init__(self, options: dict, kept: dict[str, bytes]) -> None:
         super().__init__(symbols=options["symbols"], max_length=options["max_length"])
         self.options = options
 
@@ -37,8 +37,9 @@ class SymbolTraining(RunTask, Task):
         options["max_len"] = options["max_length"] + MORE
 
     @staticmethod
-    def learn(options: dict, content: None) -> None:
+    def learn(options: dict, content: None) -> dict[str, bytes]:
         """Learn no vocabulary."""
+        return {}
 
     def read(self, content: None = None) -> SimpleNamespace:
         """Return the examples for validation; ValueError if the task leaves none to test on."""

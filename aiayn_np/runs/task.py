@@ -32,12 +32,13 @@ class RunTask:
     """A task with its data, as a run trains on it.
 
     options : the options of the run, the same dict
+    kept : {name: bytes}, the files of its vocabulary
 
     A subclass also turns text into ids, and defines
 
         gather(options, files)  reads the data of a new run, completes its options, and returns the
                                 data for `learn` and `read`
-        learn(options, content) learns a vocabulary, and returns it; None if it needs none
+        learn(options, content) learns a vocabulary, and returns its files
         read(content=None)      the data for training and validation, with notes on them
         batch_of(step, rng)     the batch (*inputs, targets) of a step; steps come in their order
         record_of(step)         the record of a `loop.Step`

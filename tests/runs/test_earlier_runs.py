@@ -44,6 +44,7 @@ def test_it_opens(here, capsys, command, typed):
 def test_it_goes_on(here, task, later):
     """Its history begins anew, and its vocabulary moves into the checkpoint."""
     steps = Run.open(task).optimizer.t
+    assert task != "words" or Run.open(task).task.max_length == 8
     assert main(["train", task, "--out", task, "--resume", *later]) == 0
     run = Run.open(task)
     assert [record.step for record in run.history] == [*range(steps + 1, run.optimizer.t + 1)]

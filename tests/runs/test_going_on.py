@@ -172,7 +172,12 @@ def test_nothing_is_left_of_a_text_that_the_vocabulary_does_not_know(place, tmp_
 def test_a_model_of_a_family_is_written_back_with_its_tokenizer(place, task, start, tmp_path):
     out, back = tmp_path / "out", tmp_path / "back"
     assert main(["export", str(place / "words"), str(back)]) == 2      # it came from no folder
-    assert main(argv(place, task, start, "--out", str(out))) == 0
+    shutil.copytree(place / start, tmp_path / "start")
+    for name, begin in ((tmp_path / "once", "start"), (out, "once")):  # and once more, from it
+        words = argv(place, task, start, "--out", str(name))
+        assert main([word.replace(str(place / start), str(tmp_path / begin))
+                     for word in words]) == 0
+    shutil.rmtree(tmp_path / "start")
     assert main(["export", str(out), str(back)]) == 0
     assert {path.name for path in back.iterdir()} == {
         path.name for path in (place / start).iterdir()}
