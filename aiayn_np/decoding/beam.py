@@ -1,5 +1,7 @@
 """Beam search: every step keeps the `beam` most probable prefixes instead of one (Sec. 6.1)."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from ..checks import check_number, check_sizes
@@ -19,8 +21,8 @@ def length_penalty(length, alpha):
     return ((5 + length) / 6) ** alpha
 
 
-def beam_search(model: Transformer, src: np.ndarray, *, bos: int, eos: int, beam: int = 4,
-                alpha: float = 0.6, max_len: int | None = None,
+def beam_search(model: Transformer, src: np.ndarray, *, bos: int, eos: int | Sequence[int],
+                beam: int = 4, alpha: float = 0.6, max_len: int | None = None,
                 keep: bool | None = None) -> np.ndarray:
     """Decode a batch of sources by beam search: return the best finished sequence of each source.
 
@@ -42,11 +44,11 @@ def beam_search(model: Transformer, src: np.ndarray, *, bos: int, eos: int, beam
 
     Returns ids as greedy_decode does. Raises its errors, and ValueError for `beam` and `alpha`.
     """
-    src, max_len = check_decoding(model, src, bos, eos, max_len)
+    src, ends, max_len = check_decoding(model, src, bos, eos, max_len)
     check_sizes(beam=beam)
     check_number("alpha", alpha, 0, MOST_ALPHA)
     decoding = start_decoding(model, src, keep)
-    search = Search(decoding, bos, eos, beam, alpha, max_len)
+    search = Search(decoding, bos, ends, beam, alpha, max_len)
     while len(search.going) and search.length < max_len:
         search.step()
     return search.best[:, : search.best_length.max(initial=1)]
@@ -55,10 +57,9 @@ def beam_search(model: Transformer, src: np.ndarray, *, bos: int, eos: int, beam
 class Search:
     """The state of a search: n sources that are not done, each with `width` <= beam prefixes."""
 
-    def __init__(self, decoding, bos, eos, beam, alpha, max_len):
+    def __init__(self, decoding, bos, ends, beam, alpha, max_len):
         src, pad = decoding.src, decoding.model.pad
-        self.eos, self.max_len = eos, max_len
-        self.beam, self.alpha = beam, alpha
+        self.ends, self.max_len, self.beam, self.alpha = ends, max_len, beam, alpha
         self.decoding, self.length = decoding, 0
         self.going = np.arange(len(src))                       # (n,)
         self.tokens = np.full((len(src), 1, 1), bos)           # (n, width, 1 + length)
@@ -73,11 +74,11 @@ class Search:
         log_p = log_softmax(self.decoding.next_logits(self.tokens[:, :, -1].ravel()))
         V = log_p.shape[-1]
         log_P = (self.log_P[..., None] + log_p.reshape(n, width, V)).reshape(n, width * V)
-        # of the V continuations of a prefix one has eos, so of 2 beam at least beam have none
-        first = highest(log_P, 2 * self.beam)                  # (n, <= 2 beam), the best first
+        # with one eos, at least beam of the best 2 beam continuations have none; so with several
+        first = highest(log_P, (1 + len(self.ends)) * self.beam)       # (n, m), the best first
         log_P, parent, token = np.take_along_axis(log_P, first, axis=1), first // V, first % V
         self.length += 1
-        ends = (token == self.eos) | (self.length == self.max_len)
+        ends = np.isin(token, self.ends) | (self.length == self.max_len)
         self.finish(np.where(ends, log_P, -np.inf)[:, : self.beam], parent, token)
         live = ends.argsort(axis=1, kind="stable")[:, : self.beam]
         log_P = np.where(ends, -np.inf, log_P)

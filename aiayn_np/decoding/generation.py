@@ -6,7 +6,7 @@ only the keys and values of the tokens before it (see kv_cache.py).
 
 import copy
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from .kv_cache import GrowingAttention
 
 
 def generate(model: LanguageModel, ids: np.ndarray, *, steps: int, temperature: float = 1.0,
-             top_k: int | None = None, eos: int | None = None,
+             top_k: int | None = None, eos: int | Sequence[int] | None = None,
              rng: np.random.Generator | None = None, keep: bool | None = None) -> Iterator[int]:
     """Yield the tokens that a language model writes after a prompt.
 
@@ -30,7 +30,7 @@ def generate(model: LanguageModel, ids: np.ndarray, *, steps: int, temperature: 
     steps : the most tokens to write; writing ends earlier after `eos`, or when no position is left
     temperature : logits are divided by it; 0 takes the most probable token
     top_k : draw only from the top_k most probable tokens; None draws from all
-    eos : the id that ends a text; None if there is none
+    eos : the id that ends a text, or several ids; None if there is none
     rng : the generator that draws; needed for a temperature above 0
     keep : True keeps keys and values, False computes the whole prefix for every token. None keeps
         them if that is right for the layers
@@ -40,8 +40,7 @@ def generate(model: LanguageModel, ids: np.ndarray, *, steps: int, temperature: 
     ids = check_ids("ids", np.asarray(ids)[None], model.stack.vocab_size, ndim=2)
     check_positions(ids.shape[1], 0, model.stack.max_len)
     check_sizes(steps=steps, **({} if top_k is None else {"top_k": top_k}))
-    if eos is not None:
-        eos = int(check_ids("eos", eos, model.stack.vocab_size, ndim=0))
+    ends = [] if eos is None else check_ids("eos", np.atleast_1d(eos), model.stack.vocab_size)
     check_number("temperature", temperature, 0, math.inf)
     if temperature and not isinstance(rng, np.random.Generator):
         raise TypeError("rng must be a numpy.random.Generator for a temperature above 0")
@@ -49,7 +48,7 @@ def generate(model: LanguageModel, ids: np.ndarray, *, steps: int, temperature: 
     for _ in range(min(steps, model.stack.max_len - ids.shape[1] + 1)):
         token = chosen(decoder.next_logits(ids)[0], temperature, top_k, rng)
         yield token
-        if token == eos:
+        if token in ends:
             return
         ids = np.array([[token]])
 

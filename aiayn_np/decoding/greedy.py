@@ -9,7 +9,7 @@ from ..transformer import Transformer
 from .kv_cache import start_decoding
 
 
-def greedy_decode(model: Transformer, src: np.ndarray, *, bos: int, eos: int,
+def greedy_decode(model: Transformer, src: np.ndarray, *, bos: int, eos: int | Sequence[int],
                   max_len: int | None = None, keep: bool | None = None) -> np.ndarray:
     """Decode a batch of sources by taking the most probable token at every step.
 
@@ -21,7 +21,7 @@ def greedy_decode(model: Transformer, src: np.ndarray, *, bos: int, eos: int,
     ----------
     model : Transformer
     src : ids (B, T_src); short sources are filled up with ``model.pad``
-    bos, eos : the ids that begin and end a sequence
+    bos, eos : the ids that begin and end a sequence; `eos` may be several ids
     max_len : the most tokens to produce; by default T_src + 50 as in Sec. 6.1, but at most the
         number of the model's positions
     keep : True keeps keys and values, False computes the whole prefix for every token. None keeps
@@ -35,14 +35,14 @@ def greedy_decode(model: Transformer, src: np.ndarray, *, bos: int, eos: int,
     Raises ValueError for a length without positions in the model, and for keep=True if it would be
     wrong. Raises TypeError and IndexError for bad ids.
     """
-    src, max_len = check_decoding(model, src, bos, eos, max_len)
+    src, ends, max_len = check_decoding(model, src, bos, eos, max_len)
     decoding = start_decoding(model, src, keep)
     out = np.full((len(src), max_len), model.pad)
     going, token = np.arange(len(src)), np.full(len(src), bos)         # rows without eos so far
     for t in range(max_len):
         token = decoding.next_logits(token).argmax(axis=-1)
         out[going, t] = token
-        goes_on = token != eos
+        goes_on = ~np.isin(token, ends)
         if not goes_on.any():
             break
         if not goes_on.all():                                          # drop the finished ones
@@ -52,14 +52,14 @@ def greedy_decode(model: Transformer, src: np.ndarray, *, bos: int, eos: int,
 
 
 def check_decoding(model, src, bos, eos, max_len):
-    """Return sources as an array of ids, and the most tokens to produce."""
+    """Return sources as an array of ids, the ids that end a sequence, and the most tokens."""
     src = check_ids("src", src, model.vocab_size, ndim=2)
-    check_ids("bos and eos", [bos, eos], model.vocab_size)
+    ends = check_ids("bos and eos", [bos, *np.atleast_1d(eos)], model.vocab_size)[1:]
     max_len = min(src.shape[1] + 50, model.max_len) if max_len is None else max_len
     check_sizes(max_len=max_len)
     if max_len > model.max_len:
         raise ValueError(f"max_len must be at most {model.max_len}, got max_len={max_len}")
-    return src, max_len
+    return src, ends, max_len
 
 
 def exact_match(model: Transformer, batch: Sequence[np.ndarray], *, bos: int, eos: int,

@@ -17,6 +17,7 @@ from .pretrained import Pretrained
 from .tables import SAME, Table, linear, norm
 
 BIAS = "cls.predictions.bias"
+MASK = "[MASK]"
 LAYER, OURS = "bert.encoder.layer.*", "encoder.layers.*"
 
 
@@ -67,8 +68,7 @@ class Bert(Pretrained):
 
     def usual(self, name: str) -> str:
         """Turn an older file's names for the vectors of a norm into the newer names."""
-        return name.replace("LayerNorm.gamma", "LayerNorm.weight").replace(
-            "LayerNorm.beta", "LayerNorm.bias")
+        return name.replace("Norm.gamma", "Norm.weight").replace("Norm.beta", "Norm.bias")
 
     def ignored(self, name: str) -> bool:
         """Tell whether a tensor is unused: sentence-pair head, position ids, a doubled bias."""
@@ -91,3 +91,27 @@ class Bert(Pretrained):
         """Return (logits (B, T, V), cache) for ids (B, T) and segments (B, T); None: all 0."""
         tokens, segments = ids if len(ids) == 2 else (ids[0], segments)
         return super().forward(tokens, segments=segments, **options)
+
+    def fill(self, text: str, top: int = 5) -> list[list[tuple[float, str, str]]]:
+        """Return the `top` likeliest tokens for each [MASK] of a text: (share, piece, text) each.
+
+        Each returned text has one mask filled, and keeps the others. Raises ValueError for a text
+        without a mask, or with more tokens than the model has positions.
+        """
+        vocabulary = self.vocabulary
+        if vocabulary is None or vocabulary.id(MASK) is None:
+            raise ValueError(f"this folder must have a tokenizer with {MASK} to fill masks")
+        ids = vocabulary.encode(text)
+        places = np.flatnonzero(ids == vocabulary.id(MASK))
+        if not len(places):
+            raise ValueError(f"a text must hold at least one {MASK}, got {text!r}")
+        logits = self.logits(ids[None])[0].astype(float)
+        found = []
+        for place in places:
+            share = np.exp(logits[place] - logits[place].max())
+            share /= share.sum()
+            best = np.argsort(-share, kind="stable")[:top]
+            found.append([(float(share[i]), vocabulary.pieces([i])[0],
+                           vocabulary.decode(np.where(np.arange(len(ids)) == place, i, ids)))
+                          for i in best])
+        return found

@@ -52,11 +52,12 @@ class Config:
                          "an integer of at least 1")
 
     def token(self, key, vocab_size, default=None, *, optional=False):
-        """Read the id of a token; return None if the key is optional and missing."""
+        """Read the id of a token, of a list its first; None if the key is optional and missing."""
         if optional and self.values.get(key, default) is None:
             return None
-        return self.read(key, default, lambda value: is_integer(value) and 0 <= value < vocab_size,
-                         f"an id in [0, {vocab_size})")
+        return listed(self.read(key, default, lambda value: listed(value) and all(
+            is_integer(i) and 0 <= i < vocab_size for i in listed(value)),
+            f"an id in [0, {vocab_size})"))[0]
 
     def fraction(self, key, default):
         """Read a number in [0, 1)."""
@@ -72,6 +73,11 @@ class Config:
         return ACTIVATIONS[self.read(
             key, default, lambda value: isinstance(value, str) and value in ACTIVATIONS,
             "one of " + ", ".join(ACTIVATIONS))]
+
+
+def listed(value):
+    """Return a list as it is, and another value as a list of one."""
+    return value if isinstance(value, list) else [value]
 
 
 def is_number(value):

@@ -10,8 +10,9 @@ from ..layer_norm import LayerNorm
 from ..module import leaves
 from ..transformer import Transformer
 from ..variants.pre_norm import PreNormEncoderLayer
-from .marian import EPS, Marian
+from .marian import Marian
 from .twin import build, check_same, config_of
+from .two_stacks import EPS
 from .weights import write_folder
 
 
@@ -57,7 +58,8 @@ def marian_config(model, task):
     config = dict(
         model_type="marian", architectures=["MarianMTModel"], is_encoder_decoder=True,
         d_model=model.d_model, vocab_size=model.vocab_size, decoder_vocab_size=model.vocab_size,
-        max_position_embeddings=model.max_len, activation_function="relu", scale_embedding=True,
+        max_position_embeddings=model.max_len, scale_embedding=True,
+        activation_function=sizes.get("activation", "relu"),
         share_encoder_decoder_embeddings=True, tie_word_embeddings=True,
         static_position_embeddings=True, normalize_before=False, pad_token_id=model.pad,
         bos_token_id=int(task.bos), eos_token_id=int(task.eos),

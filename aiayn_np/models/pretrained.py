@@ -1,5 +1,6 @@
 """The base class of the families: a model made of our layers, with the ids of its folder."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -8,7 +9,7 @@ import numpy as np
 from ..checks import is_integer
 from ..files import new_folder
 from ..module import Cache, Rng
-from .config import Config, read_json
+from .config import Config, listed, read_json
 from .tables import Table, check_room, links, load, state_of
 from .vocabularies import tokenizer_vocabulary
 from .weights import File, as_checkpoint_error, write_folder
@@ -30,6 +31,9 @@ class Pretrained:
     N: int  # how many layers there are
     d_model: int
     d_ff: int
+    read_sizes: Callable[[Config], None]  # reads the sizes; CheckpointError if our layers lack them
+    table: Callable[[], Table]  # returns {name in the file: (our path, form)} for all tensors
+    build: Callable[[Rng], Any]  # builds the model
 
     def __init__(self, folder: str | Path) -> None:
         """Read a folder; raise FileNotFoundError, or CheckpointError with a reason in one line."""
@@ -64,22 +68,10 @@ class Pretrained:
         self.family = config["model_type"]
         self.read_sizes(values)
 
-    def read_sizes(self, config: Config) -> None:
-        """Read the sizes from the config; raise CheckpointError if our layers lack them."""
-        raise NotImplementedError
-
-    def table(self) -> Table:
-        """Return {name in the file: (our path, form)} for all tensors of the file."""
-        raise NotImplementedError
-
-    def build(self, rng: Rng) -> Any:
-        """Build the model."""
-        raise NotImplementedError
-
-    def end_of_text(self) -> int | None:
-        """Return the one id that ends a text, or None."""
-        eos: Any = self.settings.get("eos_token_id")
-        return eos if is_integer(eos) and 0 <= eos < self.V else None
+    def end_ids(self) -> tuple[int, ...]:
+        """Return the ids that end a text: one, several or none."""
+        return tuple(i for i in listed(self.settings.get("eos_token_id"))
+                     if is_integer(i) and 0 <= i < self.V)
 
     def usual(self, name: str) -> str:
         """Return the name in the table for the name of a tensor in a file."""

@@ -2,12 +2,17 @@
 
 import contextlib
 import math
+from functools import partial
 
 import numpy as np
 import torch
 from torch import nn
+from torch.nn import functional as F
 
 from ..positional_encoding import SinusoidalPositionalEncoding
+
+ACTIVE = {"relu": F.relu, "gelu": F.gelu, "gelu_new": partial(F.gelu, approximate="tanh"),
+          "silu": F.silu}
 
 
 class TorchTransformer(nn.Module):
@@ -45,7 +50,7 @@ class TorchTransformer(nn.Module):
 
     def embed(self, ids):
         """Return E[ids] sqrt(d_model) plus positions, (B, T, d_model), after dropout."""
-        x = nn.functional.embedding(ids, self.E) * math.sqrt(self.config["d_model"])
+        x = F.embedding(ids, self.E) * math.sqrt(self.config["d_model"])
         if ids.shape[1] > len(self.positions):
             raise ValueError(f"length must be at most max_len={len(self.positions)}, got length"
                              f" {ids.shape[1]}")
@@ -78,7 +83,8 @@ def stacks(config):
     """Make a torch.nn.Transformer with the norms and the dropout of our layers."""
     d_model, h, eps = config["d_model"], config["h"], config["eps"]
     pre = config["norm"] == "pre"
-    options = dict(dropout=config["P_drop"], layer_norm_eps=eps, norm_first=pre, batch_first=True)
+    options = dict(dropout=config["P_drop"], layer_norm_eps=eps, norm_first=pre, batch_first=True,
+                   activation=ACTIVE[config.get("activation", "relu")])
     layers = [kind(d_model, h, config["d_ff"], **options)
               for kind in (nn.TransformerEncoderLayer, nn.TransformerDecoderLayer)]
     ends = [nn.LayerNorm(d_model, eps=eps) if pre else None for _ in layers]

@@ -15,6 +15,9 @@ from ..transformer import Transformer
 from ..variants.choices import keywords
 from ..variants.layer_options import layer_factory, set_eps
 from ..variants.pre_norm import PreNormEncoderLayer
+from .config import ACTIVATIONS
+
+NAMES = {kind: name for name, kind in reversed(ACTIVATIONS.items())}  # the usual name of each
 
 
 def config_of(model: Transformer) -> dict:
@@ -22,6 +25,7 @@ def config_of(model: Transformer) -> dict:
     try:
         layer = model.encoder.layers[0]
         attention, (_, norm) = layer.self_attention, next(leaves(model, LayerNorm))
+        active = type(getattr(layer.feed_forward, "activation", None))
         return dict(
             vocab_size=model.vocab_size, N=len(model.encoder.layers), d_model=model.d_model,
             d_ff=layer.feed_forward.linear_1.d_out, h=model.h, max_len=model.max_len,
@@ -31,7 +35,7 @@ def config_of(model: Transformer) -> dict:
             norm="pre" if isinstance(layer, PreNormEncoderLayer) else "post",
             positions=("learned" if isinstance(model.positions, LearnedPositionalEncoding)
                        else "sinusoidal"),
-        )
+        ) | ({"activation": NAMES[active]} if active in NAMES else {})
     except AttributeError as error:
         raise ValueError(f"model must have the parts of a Transformer: {error}") from error
 
@@ -42,7 +46,8 @@ def build(config: dict) -> Transformer:
         "vocab_size", "N", "d_model", "d_ff", "h", "max_len", "pad", "P_drop")}
     options |= keywords({name: config[name] for name in ("positions", "norm")})
     for side in ("encoder_layer", "decoder_layer"):
-        options[side] = layer_factory(options[side], bias=config["bias"])
+        options[side] = layer_factory(options[side], bias=config["bias"],
+                                      activation=ACTIVATIONS.get(config.get("activation", "")))
     model = set_eps(Transformer(**options, rng=None), float(config["eps"]))
     for _, attention in leaves(model, MultiHeadAttention):
         attention.attention.dropout.P_drop = float(config["attention_P_drop"])

@@ -18,11 +18,11 @@ SPECIAL = re.compile(r"(</s>|<pad>|<unk>)")  # special tokens, wherever they sta
 class MarianVocabulary:
     """Two SentencePiece models, one for each language; vocab.json gives ids to their pieces.
 
-    sizes : a Marian, for pad, eos, bos and the numbers of ids on both sides
+    sizes : a Marian, for pad, bos, eos, ends and the numbers of ids on both sides
     """
 
     def __init__(self, folder, sizes):
-        self.pad, self.eos, self.bos = sizes.pad, sizes.eos, sizes.bos
+        self.pad, self.bos, self.eos, self.ends = sizes.pad, sizes.bos, sizes.eos, sizes.ends
         self.source, self.target = (Vocabulary.load(folder / f"{side}.spm").processor
                                     for side in ("source", "target"))
         self.source_ids = vocabulary_file(folder / "vocab.json", sizes.V_src)
@@ -49,10 +49,10 @@ class MarianVocabulary:
         return [self.source_ids.get(piece, unknown) for piece in pieces]
 
     def decode(self, ids):
-        """Turn ids of the target language into text, up to the first eos."""
+        """Turn ids of the target language into text, up to the first end."""
         kept = []
         for token in map(int, ids):
-            if token == self.eos:
+            if token in self.ends:
                 break
             if token not in (self.pad, self.bos):
                 kept.append(self.target_pieces.get(token, "<unk>"))

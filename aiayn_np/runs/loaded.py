@@ -194,11 +194,11 @@ class Writer(Reader):
         while steps > 0:
             near = np.array(text if len(text) < most else text[-max(1, most // 2):])
             for token in generate(self.model, near, steps=min(steps, most - len(near)),
-                                  eos=self.task.eos, **options):
+                                  eos=self.task.ends or None, **options):
                 text.append(token)
                 steps -= 1
                 yield token
-                if token == self.task.eos:
+                if token in self.task.ends:
                     return
 
     def surprise(self, text: str, watch: Callable = iter) -> str:

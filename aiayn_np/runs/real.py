@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 
 from ..files import CheckpointError
-from ..models.bert import Bert
+from ..models.bert import MASK, Bert
 from ..models.config import read_json
-from ..models.filling import MASK, fill
 from ..models.gpt2 import GPT2
 from ..models.llama import LLAMAS, Llama
 from ..models.marian import Marian
@@ -40,6 +39,7 @@ class MarianTranslator(Translator):
     def __init__(self, pretrained):
         super().__init__(pretrained.decoding_model(),                  # it writes no padding
                          MarianTask(pretrained.vocabulary, pretrained.max_len))
+        self.task.ends = pretrained.ends
 
     def source_tokens(self, src):
         """Return a label for each id of one source (1, T)."""
@@ -49,7 +49,7 @@ class MarianTranslator(Translator):
 def real_writer(pretrained):
     """Return a real language model, such as a GPT-2, a Llama or a Qwen, with its task."""
     task = language_task(pretrained)
-    task.eos = pretrained.eos
+    task.ends = pretrained.ends
     return Writer(pretrained.model, task)
 
 
@@ -77,8 +77,8 @@ class Filler(Reader):
         return src, None, np.where(masked, logits.argmax(axis=-1), self.task.pad)
 
     def filled(self, text, top):
-        """Return the `top` guesses for each masked word of a text, as `models.filling.fill`."""
-        return fill(self.pretrained, text, top)
+        """Return the `top` guesses for each masked word of a text, as `Bert.fill`."""
+        return self.pretrained.fill(text, top)
 
 
 FAMILIES: dict[str, Any] = {  # model_type -> loader, the model with its task, its task of `train`
@@ -100,6 +100,9 @@ def pretrained_of(folder: Path) -> Any:
     """
     path = folder / "config.json"
     kind = read_json(path).get("model_type")
+    if kind == "fsmt":
+        raise CheckpointError(f"{path}: model_type fsmt has no tokenizer here; load_fsmt in"
+                              " aiayn_np.models opens it, by ids")
     if not isinstance(kind, str) or kind not in FAMILIES:
         raise CheckpointError(f"{path}: model_type must be one of {', '.join(FAMILIES)}, got"
                               f" {str(kind)[:60]}")

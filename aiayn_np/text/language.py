@@ -119,7 +119,7 @@ class LanguageTask:
 
     name = "words"
     pad = -1
-    eos: int | None = None  # the id that ends a text, of some real models
+    ends: tuple[int, ...] = ()  # the ids that end a text, of some real models
 
     def __init__(self, vocabulary: Any, max_length: int, vocab_size: int | None = None) -> None:
         self.vocabulary, self.max_length = vocabulary, max_length

@@ -43,9 +43,9 @@ def decode(model: Transformer, src: np.ndarray, marks: Any, beam: int = 1, alpha
            max_len: int | None = None) -> np.ndarray:
     """Return output ids (B, L) of sources (B, T): greedy for a beam of 1, else by beam search.
 
-    marks : a vocabulary or a task, for its bos and eos
+    marks : a vocabulary or a task, for its bos and eos, or for several `ends`
     """
-    ends = dict(bos=marks.bos, eos=marks.eos, max_len=max_len)
+    ends = dict(bos=marks.bos, eos=getattr(marks, "ends", marks.eos), max_len=max_len)
     if beam == 1:
         return greedy_decode(model, src, **ends)
     return beam_search(model, src, **ends, beam=beam, alpha=alpha)

@@ -7,7 +7,7 @@ Public names, by the file that defines them:
     activations        FeedForward, GELU, SiLU, TanhGELU
     choices            keywords
     convolution        Convolution1D
-    embeddings         BiasedProjection, SinusoidsInHalves, UnscaledEmbedding
+    embeddings         BiasedProjection, FairseqSinusoids, SinusoidsInHalves, UnscaledEmbedding
     gated              SwiGLU
     grouped            GroupedQueryAttention, repeat_heads, sum_heads
     layer_options      layer_factory, set_eps
@@ -21,7 +21,7 @@ Public names, by the file that defines them:
     recurrent          GRU, RNN
     relative_position  RelativePositionBias, relative_attention
     rotary             NoPositions, NormedRotaryPositions, RotaryAttention, RotaryPositions,
-                       rotary_attention
+                       Stretch, rotary_attention
     scoring            AdditiveScore, ConcatScore, DotScore, GeneralScore, ScoredAttention,
                        additive_attention, concat_attention, dot_attention, general_attention
 """

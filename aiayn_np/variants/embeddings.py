@@ -2,7 +2,14 @@
 
 import numpy as np
 
-from ..checks import check_array, check_gradient, check_ids, check_rng, check_sizes
+from ..checks import (
+    check_array,
+    check_gradient,
+    check_ids,
+    check_positions,
+    check_rng,
+    check_sizes,
+)
 from ..embedding import Embedding, OutputProjection
 from ..module import Cache, Module, Parameter, Rng
 from ..positional_encoding import SinusoidalPositionalEncoding
@@ -68,11 +75,38 @@ class SinusoidsInHalves(SinusoidalPositionalEncoding):
     The order makes no difference to a model: its matrices learn with the order that they get.
     """
     position_wise = True
+    first = 0
 
     def table(self, T: int, *, start: int = 0) -> np.ndarray:
         """Return PE (T, d_model) from position start on; an odd d_model has one more sine."""
         PE = super().table(T, start=start)
         return np.concatenate([PE[:, 0::2], PE[:, 1::2]], axis=1)
+
+
+class FairseqSinusoids(SinusoidalPositionalEncoding):
+    """y = x + PE,   PE(pos, i)         = sin((pos + first) w_i)                   as in fairseq
+                     PE(pos, i + d / 2) = cos((pos + first) w_i),   w_i = 10000^(-i / (d / 2 - 1))
+
+    x (..., T, d), whose first position has the number `start`   ->   the same shape
+    The slowest wave has the length 2 pi 10000; the paper's is a little faster. An odd d, at least
+    4, has a last column of zeros. fairseq counts the first position as pad + 1: `first`.
+    """
+    position_wise = True
+
+    def __init__(self, d_model: int, max_len: int, *, first: int = 2, rng: Rng = None) -> None:
+        super().__init__(d_model, max_len)
+        if d_model < 4:
+            raise ValueError(f"d_model must be at least 4, for two waves, got d_model={d_model}")
+        self.first = first
+
+    def table(self, T: int, *, start: int = 0) -> np.ndarray:
+        """Return PE (T, d_model) from position start on."""
+        check_positions(T, start, self.max_len)
+        half = self.d_model // 2
+        w = 10000 ** (-np.arange(half) / (half - 1))                   # (d_model // 2,)
+        angle = (np.arange(start, start + T) + self.first)[:, None] * w
+        return np.concatenate([np.sin(angle), np.cos(angle), np.zeros((T, self.d_model % 2))],
+                              axis=1)
 
 
 class BiasedProjection(OutputProjection):

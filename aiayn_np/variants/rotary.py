@@ -1,5 +1,8 @@
 """Rotary positions: queries and keys are rotated by their position (RoFormer; Su et al., 2021)."""
 
+import math
+from typing import NamedTuple
+
 import numpy as np
 
 from ..attention import ScaledDotProductAttention
@@ -9,13 +12,32 @@ from ..positional_encoding import SinusoidalPositionalEncoding
 from .norms import RMSNorm
 
 
+class Stretch(NamedTuple):
+    """w_i (s_i + (1 - s_i) / factor),   s_i = (turns_i - low) / (high - low)      as in Llama 3.1
+
+    A pair makes turns_i = length w_i / (2 pi) turns in `length` positions, those of the first
+    training. s_i is cut to [0, 1]: from `high` turns on, a pair keeps its speed w_i. Up to `low`
+    turns, it becomes `factor` times as slow, so that longer texts have angles that it knows.
+    """
+    factor: float
+    low: float
+    high: float
+    length: int
+
+    def slower(self, w: np.ndarray) -> np.ndarray:
+        """Return the new speeds of pairs with the speeds w, in radians per position."""
+        turns = self.length * w / (2 * math.pi)
+        s = np.clip((turns - self.low) / (self.high - self.low), 0, 1)
+        return w * (s + (1 - s) / self.factor)
+
+
 class RotaryPositions(Module):
     """y_a = x_a cos(t w_i) - x_b sin(t w_i),   w_i = base^(-2i / d_k)   Su et al., 2021, Eq. (34)
        y_b = x_a sin(t w_i) + x_b cos(t w_i)
 
     x (..., T, d_k), whose first position t has the number `start`, d_k even   ->   the same shape
     The features (a, b) of pair i are rotated in their plane. A pair is (i, i + d_k / 2), as in
-    Llama, or (2i, 2i + 1) if `interleaved`, as in the article.
+    Llama, or (2i, 2i + 1) if `interleaved`, as in the article. A Stretch changes the w_i.
 
     With R_t for the rotation at position t,   R_s^T R_t = R_(t - s),   so the score of a query and
     a key,   (R_s q) . (R_t k) = q . R_(t - s) k,   depends on their distance, and not on s and t.
@@ -28,17 +50,20 @@ class RotaryPositions(Module):
     formula = "y_a = x_a cos(t w_i) - x_b sin(t w_i)"
     kept_at = ("self_attention.attention.rotary_Q", "self_attention.attention.rotary_K")
 
-    def __init__(self, d_k: int, *, base: float = 10000.0, interleaved: bool = False) -> None:
+    def __init__(self, d_k: int, *, base: float = 10000.0, interleaved: bool = False,
+                 stretch: Stretch | None = None) -> None:
         check_sizes(d_k=d_k)
         check_number("base", base, 0, float("inf"), open_low=True)
         if d_k % 2:
             raise ValueError(f"d_k must be even, for pairs of features, got d_k={d_k}")
         self.d_k, self.base, self.interleaved = d_k, float(base), interleaved
+        self.stretch = stretch
 
     def table(self, T: int, *, start: int = 0) -> tuple[np.ndarray, np.ndarray]:
         """Return cos and sin of the angles at positions start .. start + T, each (T, d_k / 2)."""
         check_positions(T, start, float("inf"))
         w = self.base ** (-np.arange(0, self.d_k, 2) / self.d_k)       # (d_k / 2,)
+        w = self.stretch.slower(w) if self.stretch else w
         angle = np.arange(start, start + T)[:, None] * w               # (T, d_k / 2)
         return np.cos(angle), np.sin(angle)
 
@@ -74,8 +99,9 @@ class NormedRotaryPositions(RotaryPositions):
     formula = "y = R_t RMSNorm(x)"
     kept_at = ("self_attention.attention.rotary_Q", "self_attention.attention.rotary_K")
 
-    def __init__(self, d_k: int, *, base: float = 10000.0, interleaved: bool = False) -> None:
-        super().__init__(d_k, base=base, interleaved=interleaved)
+    def __init__(self, d_k: int, *, base: float = 10000.0, interleaved: bool = False,
+                 stretch: Stretch | None = None) -> None:
+        super().__init__(d_k, base=base, interleaved=interleaved, stretch=stretch)
         self.norm = RMSNorm(d_k)
 
     def forward(self, x: np.ndarray, *, start: int = 0) -> tuple[np.ndarray, Cache]:

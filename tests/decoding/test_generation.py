@@ -141,8 +141,17 @@ def test_perplexity_by_hand_and_over_several_pieces(rng):
 
 
 @pytest.mark.parametrize(("eos", "error"), [
-    ("3", TypeError), (math.nan, TypeError), ([1], ValueError), (-1, IndexError),
+    ("3", TypeError), (math.nan, TypeError), ([1, 99], IndexError), (-1, IndexError),
 ])
 def test_an_eos_that_is_no_id_is_refused(rng, eos, error):
     with pytest.raises(error, match="eos must"):
         next(generate(make(rng), np.array([1, 2]), steps=2, temperature=0, eos=eos))
+
+
+def test_several_ids_may_end_a_text_and_a_translation(rng):
+    """The first of them that is written ends it, as one alone would."""
+    model, ids = make(rng), np.array([3, 1, 4])
+    free = list(generate(model, ids, steps=12, temperature=0))
+    ends = sorted({free[4], free[7]})
+    first = min(free.index(end) for end in ends)
+    assert list(generate(model, ids, steps=12, temperature=0, eos=ends)) == free[: first + 1]

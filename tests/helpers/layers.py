@@ -223,10 +223,11 @@ def projection(cls):
     return register(cls)(drawn)
 
 
-def positional(cls):
-    """Even and odd d_model, with and without a start."""
+def positional(cls, least=0):
+    """Even and odd d_model of at least so many, with and without a start."""
     def drawn(rng):
         d_model, T, start = sizes(rng, 3)
+        d_model = max(d_model, least)
         layer = cls(d_model, T + start + 2, rng=rng)
         x = rng.standard_normal((*leading(rng)[1:], T, d_model))
         return layer, [x], {"start": start} if rng.random() < 0.75 else {}

@@ -18,6 +18,7 @@ from aiayn_np import EncoderLayer, Parameter, ReLU
 from aiayn_np.variants.activations import GELU, FeedForward, SiLU, TanhGELU
 from aiayn_np.variants.embeddings import (
     BiasedProjection,
+    FairseqSinusoids,
     SegmentEmbedding,
     SinusoidsInHalves,
     UnscaledEmbedding,
@@ -40,6 +41,7 @@ for activation in (GELU, TanhGELU, SiLU):
 of_two_sizes(FeedForward, activation=lambda rng: ACTIVATIONS[rng.integers(4)]())
 embedding(UnscaledEmbedding)
 positional(SinusoidsInHalves)
+positional(FairseqSinusoids, least=4)
 projection(BiasedProjection)
 
 

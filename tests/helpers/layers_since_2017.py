@@ -25,13 +25,15 @@ from aiayn_np.variants.rotary import (
     NormedRotaryPositions,
     RotaryAttention,
     RotaryPositions,
+    Stretch,
 )
 
 
 def turns(rng, cls, d_k):
-    """A rotary layer of any base and pairing."""
+    """A rotary layer of any base, pairing and stretch."""
     base = float(rng.choice([10.0, 1e4, 5e5]))
-    return cls(d_k, base=base, interleaved=bool(rng.integers(2)))
+    stretch = None if rng.integers(2) else Stretch(8.0, 1.0, 4.0, int(rng.integers(1, 99)))
+    return cls(d_k, base=base, interleaved=bool(rng.integers(2)), stretch=stretch)
 
 
 def rotary(cls):

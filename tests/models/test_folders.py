@@ -120,7 +120,7 @@ def test_positions_that_are_no_sinusoids_are_refused(tmp_path):
 
 def test_the_end_of_a_text_is_that_of_the_settings_for_writing(tmp_path, rng):
     folder = make_saved("gpt2", tmp_path / "gpt2", rng)
-    assert load_gpt2(folder).eos is None
+    assert load_gpt2(folder).ends == ()
     (folder / "generation_config.json").write_text(
         '{"eos_token_id": 9, "do_sample": true, "bad_words_ids": [[3]]}')
-    assert load_gpt2(folder).eos == 9
+    assert load_gpt2(folder).ends == (9,)

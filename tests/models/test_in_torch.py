@@ -15,10 +15,13 @@ from same_model import KINDS, batch, model_of, ours, theirs, to_theirs
 from sentences import options
 
 from aiayn_course.cli.main import main
+from aiayn_np import DecoderLayer, EncoderLayer
 from aiayn_np.models import from_torch, to_torch
 from aiayn_np.runs.open import open_run
 from aiayn_np.training.loss import LabelSmoothedCrossEntropy
 from aiayn_np.training.optimizer import Adam, warmup_rate
+from aiayn_np.variants.activations import GELU, SiLU, TanhGELU
+from aiayn_np.variants.layer_options import layer_factory
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore"),
               pytest.mark.usefixtures("no_pictures")]
@@ -42,6 +45,17 @@ def test_logits_loss_and_every_gradient_are_the_same(kind, seed):
         renamed = {f"grad {n}": g for n, g in to_theirs(grads, module.config).items()}
         assert sum(g.size for g in renamed.values()) == sum(g.size for g in grads.values())
         assert_same({"logits": found["logits"], "loss": found["loss"]} | renamed, want, kind)
+
+
+@pytest.mark.parametrize("activation", [GELU, TanhGELU, SiLU])
+def test_another_activation_goes_there_and_back(activation, rng):
+    layers = {f"{kind.__name__[:7].lower()}_layer": layer_factory(kind, activation=activation)
+              for kind in (EncoderLayer, DecoderLayer)}
+    model, ids = model_of("the paper's", rng, **layers), batch(rng)
+    module = to_torch(model)
+    np.testing.assert_allclose(ours(model, *ids)["logits"], theirs(module, *ids)["logits"],
+                               rtol=0, atol=1e-12)
+    np.testing.assert_array_equal(from_torch(module)(*ids[:2]), model(*ids[:2]))
 
 
 @every_kind

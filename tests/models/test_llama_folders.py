@@ -61,7 +61,7 @@ def test_values_of_the_config_reach_the_layers(folder):
     assert type(layer.feed_forward.activation).__name__ == "GELU"
     attention = layer.self_attention
     assert (attention.h, attention.h_kv, attention.d_k) == (6, 2, 4)
-    assert (loaded.pad, loaded.eos, loaded.model.pad, loaded.max_len) == (5, None, None, 17)
+    assert (loaded.pad, loaded.ends, loaded.model.pad, loaded.max_len) == (5, (1, 2), None, 17)
     config(folder, ["head_dim", "num_key_value_heads", "tie_word_embeddings"])
     with pytest.raises(CheckpointError, match=r"must be there, missing lm_head\.weight"):
         load_llama(folder)

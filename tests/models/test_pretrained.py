@@ -1,4 +1,4 @@
-"""The four families against arrays that transformers computed once: logits and gradients."""
+"""The five families against arrays that transformers computed once: logits and gradients."""
 
 
 import numpy as np
@@ -56,6 +56,7 @@ def test_the_state_goes_back_to_the_bit(family):
 
     loaded, _, _ = frozen(family)
     file, state = load_file(GOLDEN / family / "model.safetensors"), loaded.state()
+    file = {name: x for name, x in file.items() if "embed_positions" not in name}
     assert set(state) == set(file)
     for name, array in file.items():
         np.testing.assert_array_equal(state[name], array)

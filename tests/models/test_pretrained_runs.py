@@ -88,7 +88,7 @@ REFUSED = [
     (dict(encoder_layer=PreNormEncoderLayer, decoder_layer=PreNormDecoderLayer),
      r"must be post-norm, got a pre-norm one"),
     (dict(d_k=5), r"d_k=4.* at encoder.layers.0.self_attention, got MultiHeadAttention\(d_k=5"),
-    (dict(encoder_layer=layer_factory(activation=SiLU)), "feed_forward, got FeedForward"),
+    (dict(encoder_layer=layer_factory(activation=SiLU)), "decoder.* got PositionwiseFeedForward"),
     (dict(attention=relative_attention), "attention, got RelativeAttention"),
 ]
 
@@ -101,8 +101,8 @@ def test_a_model_that_marian_cannot_be_is_refused(options, message, rng):
 
 
 @pytest.mark.parametrize(("d_model", "options"), [(9, {}), (12, {}), (12, dict(
-    encoder_layer=layer_factory(EncoderLayer, bias=True),
-    decoder_layer=layer_factory(DecoderLayer, bias=True)))])
+    encoder_layer=layer_factory(EncoderLayer, bias=True, activation=SiLU),
+    decoder_layer=layer_factory(DecoderLayer, bias=True, activation=SiLU)))])
 def test_the_order_of_the_channels_changes_no_logit(d_model, options, rng, tmp_path):
     model = Transformer(9, N=2, d_model=d_model, d_ff=7, h=3, max_len=20, rng=rng, **options)
     for parameter in model.parameters():
