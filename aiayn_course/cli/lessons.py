@@ -23,6 +23,8 @@ from aiayn_np.text.extra import install_command
 
 from .pages import MINUTES, PAGES, make_pages
 
+WHEEL = f"aiayn_np-{__version__}-py3-none-any.whl"
+BUILD = "pip", "wheel", "--no-deps", "--wheel-dir"
 PACKAGE = Path(__file__).parents[1]
 REPOSITORY, DATA = PACKAGE.parent, PACKAGE / "_data"
 LESSON, A_LESSON = re.compile(r"\d\d_\w+\.ipynb"), re.compile(r"notebooks/(?:zh/)?(\d\d)_")
@@ -63,12 +65,17 @@ def lessons_command(args):
 
     with speaking("zh" if args.zh else None):
         write_out(lesson_files(args.teacher, spoken(), args.pages), args.folder, args.pages)
-        if not args.teacher:
-            wheel = command_line("pip", "wheel", "--no-deps", "--wheel-dir", args.folder,
-                                 REPOSITORY)
-            package = f"aiayn_np-{__version__}-py3-none-any.whl" if DATA.is_dir() else wheel
+        if not args.teacher and not built_wheel(args.folder):
+            package = WHEEL if DATA.is_dir() else command_line(*BUILD, args.folder, REPOSITORY)
             note(say("for students, put the package there too: {package}", package=package))
     return 0
+
+
+def built_wheel(folder):
+    """Build the wheel of a copy of the repository into a folder; tell whether it is there."""
+    if not DATA.is_dir():                                              # pip needs a network
+        subprocess.run([sys.executable, "-m", *BUILD, folder, REPOSITORY], capture_output=True)
+    return (folder / WHEEL).exists()
 
 
 def exercises_command(args):

@@ -1,5 +1,6 @@
 """The side-by-side measurements: same work for everyone, and a page that says what was measured."""
 
+import json
 import re
 import shlex
 import shutil
@@ -85,3 +86,18 @@ def test_everyone_takes_the_same_steps_and_is_stopped_in_between():
     assert [answer["step"] for block in said["ours"] for answer in block] == [2, 3, 4, 5]
     for name in ("PyTorch", "JAX"):
         np.testing.assert_allclose(losses[name], losses["ours"], rtol=1e-5)
+
+
+def test_the_page_on_commands_has_the_table_of_jumps_and_it_is_of_every_seed():
+    docs = FOLDER.parent / "docs"
+    sys.path.insert(0, str(docs))
+    import measure_jumps as jumps
+
+    rows = json.loads(jumps.RESULT.read_text(encoding="utf-8"))
+    assert jumps.table(rows) in (docs / "commands.md").read_text(encoding="utf-8")
+    seeds = {row["seed"] for row in rows}
+    assert sorted(map(str, rows)) == sorted({str(row) for row in rows})
+    assert {(row["task"], row["seed"], row["beta_2"]) for row in rows} == {
+        (task, seed, beta_2) for task in jumps.TASKS for seed in seeds
+        for beta_2 in (jumps.PAPER, jumps.LONGER)}
+    assert jumps.jumps([1.0, 0.1, 0.3, 0.3, 0.1, 0.1, 0.15]) == (1, 0.2)

@@ -19,6 +19,12 @@ LESSONS = sorted(path.name for path in (ROOT / "notebooks").glob("[0-9][0-9]_*.i
 LINK = re.compile(r"\]\(([^()\s#]+\.(?:ipynb|md|py))[^()\s]*\)")
 
 
+@pytest.fixture(autouse=True)
+def no_network(monkeypatch):
+    """pip finds no index, so it builds no wheel."""
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+
+
 @pytest.fixture(scope="module", params=["lessons", "lessons --teacher", "exercises",
                                         "exercises --teacher", "lessons --zh",
                                         "lessons --zh --teacher", "exercises --zh"])
@@ -26,8 +32,18 @@ def written(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("out") / "new" / "here"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("AIAYN_LANG", "en")
+        patch.setenv("PIP_NO_INDEX", "1")
         assert main([*request.param.split(), str(folder)]) == 0
     return request.param, folder
+
+
+@pytest.mark.slow
+def test_a_copy_of_the_project_builds_its_wheel_beside_the_lessons(tmp_path, monkeypatch, capsys):
+    monkeypatch.delenv("PIP_NO_INDEX")
+    assert main(["lessons", str(tmp_path / "here")]) == 0
+    assert "wheel" not in capsys.readouterr().err
+    (wheel,) = (tmp_path / "here").glob("*.whl")
+    assert f"./{wheel.name}[notebooks]" in (tmp_path / "here" / "README.md").read_text("utf-8")
 
 
 def cells(path):
