@@ -120,7 +120,7 @@ class FamilyLanguage(LanguageTraining):
     def __init__(self, options: dict, kept: dict[str, bytes]) -> None:
         made = shell(options["family"])
         super(RunTask, self).__init__(vocabulary_of(options, kept), options["max_length"], made.V)
-        self.options, self.eos = options, made.eos
+        self.options = options
 
     @staticmethod
     def loaded(model: Any, task: Any) -> Loaded:
@@ -139,7 +139,7 @@ def in_use(model, task, with_task):
     made = shell(task.options["family"])
     made.model, made.vocabulary = model, task.vocabulary
     loaded = with_task(made)
-    loaded.task = task
+    task.ends, loaded.task = loaded.task.ends, task
     return loaded
 
 
