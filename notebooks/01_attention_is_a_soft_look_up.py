@@ -407,6 +407,21 @@ figure_1("cross_attention")
 #
 # <!-- say: Click: each click lights the box of one row. Ask for each: where does Q come from, where K and V? Often said and wrong: in the third, the source asks. The target asks. -->
 #
+# That map was of the third. Here is the first of the three, in layer 1 of your model's encoder: the tokens of `3 1 4 1 5` ask one another.
+
+# %% show=[]
+digits = task.source("3 1 4 1 5")
+_, cache = model.forward(digits, np.array([[task.bos]]))
+ask_each_other = cache.encoder.layers[0].self_attention.attention.weights[0, 0]       # (T_src, T_src)
+plot_attention(ask_each_other, task.tokens(digits[0]), task.tokens(digits[0]), titles=["encoder layer 1"])
+
+# %% [markdown]
+# <!-- slide: In self-attention the tokens of one sequence ask one another
+# ![]
+# Each `1` gives the two `1` more than their equal share, two sixths. -->
+#
+# Each `1` gives the two `1` more than their equal share, two sixths. <!-- result -->
+#
 # ## 1.7 Back to your model
 #
 # How does the last layer know where to look for the first digit? Take the query of `<bos>` and the keys of all columns through the steps of Lesson 1.2.
@@ -530,6 +545,7 @@ assert np.abs(hand - output).max() < 1e-12               # the class is Equation
 assert np.allclose(softmax(K @ q / math.sqrt(5)), [1 / 6, 1 / 2, 1 / 6, 1 / 6])
 assert np.allclose(output[1], [1 / 2, 1 / 6])            # sat, as on paper
 assert np.allclose(row, where[0], atol=1e-6)             # your model does the same
+assert (ask_each_other[[1, 3]][:, [1, 3]].sum(axis=1) > 2 / 6).all()    # each 1 looks at both
 assert progress.step * 64 < 1e8 / 1000                   # less than a thousandth
 assert found(where) > 0.75 > found(first.weights[0, 0])  # the last layer of your model does, layer 1 not
 print("all true")

@@ -420,7 +420,23 @@ for p, name in divided.items():
 #
 # ## 3.7 And in training?
 #
-# After some training $q$ and $k$ are not independent, and dot products may grow as $d_k$ (Question 3).
+# After some training $q$ and $k$ are not independent (Question 3). Let each key hold half of its query:
+
+# %% show=[2]
+draws = np.random.default_rng(0)
+aligned = {}
+for d_k in (16, 256, 4096):
+    q, other = draws.standard_normal((2, 2048, d_k))                   # (pairs, d_k) each
+    k = q / 2 + math.sqrt(3 / 4) * other                               # variance 1, as before
+    aligned[d_k] = (q * k).sum(axis=-1).mean()
+    print(f"d_k = {d_k:4}  mean score over √d_k: {aligned[d_k] / math.sqrt(d_k):5.2f}  over d_k: {aligned[d_k] / d_k:.2f}")
+
+# %% [markdown]
+# <!-- slide: Where queries and keys align, scores grow as $d_k$
+# [print]
+# Divided by the root they still grow: Yang et al. (2022) divide by $d_k$. -->
+#
+# Where $q$ and $k$ align, scores grow as $d_k$: divided by the root they still grow. So Yang et al. (2022) divide by $d_k$. <!-- result -->
 #
 # An experiment trains small models on copying, each at its best rate, with five seeds. A control has no scale, but a $W^Q$ that starts $\sqrt{d_k}$ times smaller: its first scores are the same.
 #

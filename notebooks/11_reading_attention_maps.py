@@ -38,13 +38,16 @@ from aiayn_course.lab.claims.head_jobs import (
 )
 from aiayn_course.lab.learning import small_model
 from aiayn_np import (
+    Adam,
     CopyTask,
     ReverseTask,
     SortTask,
+    Transformer,
     attention_maps,
     greedy_decode,
     plot_attention,
     plot_attention_grid,
+    train,
 )
 from aiayn_np.plotting.figures import new_figure, plot_signed
 from aiayn_np.training.toys import validate
@@ -397,9 +400,39 @@ for seed, model in enumerate(copiers):
 #
 # <!-- say: Exactly 0, with every seed. Compare the two costs in each row. Tempting: the others make up for it. They do the same as before. And: the brightest map shows the head that matters. Not with every seed. -->
 #
+# Muting asks what *this model* needs. Does the *task* need it? Wiegreffe and Pinter (2019) hold the attention uniform. Here $W^Q$ of all cross-attention stays 0, so each row looks at all keys alike, and all else learns.
+#
+# > **Predict.** Such a model learns to sort. Which share of 500 sequences has it right after at most 1000 steps?
+# >
+# > - None → It gets the mean of all values. What can a mean still hold?
+# > - About half → Is a symbol lost in the mean?
+# > - Nearly all <!-- true: min(uniform) > 0.95 --> → The task does not need a place to look at.
+# >
+# > <!-- given: A model sorts six symbols. In a second one every row of the cross-attention looks at all keys alike, and all else learns. -->
+
+# %% show=[]
+uniform = []
+for seed in range(2):
+    blind, learning = small_model(tasks["sort"], seed, N=2, h=4), []
+    for name, parameter in blind.named_parameters():
+        if "cross_attention.linear_Q" in name:
+            parameter.value[...] = 0                                   # every score is 0, and stays so
+        else:
+            learning.append(parameter)
+    *_, end = train(blind, tasks["sort"], steps=1000, rng=np.random.default_rng(seed), optimizer=Adam(learning), validation_size=500)
+    uniform.append(end.validation)
+    print(f"seed {seed}  uniform maps: {end.validation:.1%} sorted right, after {end.step} steps")
+
+# %% [markdown]
+# <!-- answer: Sorting does not need a place to look at
+# [print]
+# Muting asks what this model needs, uniform maps ask what the task needs. -->
+#
+# The task does not need that head: the map of Lesson 11.4 shows one way to sort. (We guess: the mean of the values still says which symbols there are.) <!-- result -->
+#
 # ## 11.7 Change the input
 #
-# The most direct question is: *if this token were another, would you write something else?* (Jain and Wallace, 2019, left words out.) Replace each source symbol by each
+# The most direct question is: *if this token were another, would you write something else?* Replace each source symbol by each
 # other one, decode, and count how often each output changes.
 #
 # > **Predict.** One symbol of six is changed. How many of the six outputs of the sorting model change, on average?
@@ -449,6 +482,11 @@ plot_attention(both, *(name[:6] for name in names), quantity="weight, or share o
 # %% [markdown]
 # The head looks mostly at one symbol, the output depends on many. A map shows one step, influence the whole computation. <!-- result -->
 #
+# **The debate.** Jain and Wallace (2019) gave trained models other weights: the output often stayed nearly the same, so attention is not explanation.
+# Wiegreffe and Pinter (2019) answered: weights are learned together with the rest. Ask first whether the task needs attention (uniform maps). Then
+# train a second model to the same outputs with other maps, and give the maps of both to a simpler model: the first model's maps helped it more. So a
+# map may explain, and that has to be tested each time.
+#
 # <!-- say: A map shows one step, influence the whole computation. Take one row, 1 → 2, in both panels: one bright cell on the left, none dark on the right. Tempting: the left panel explains the output. It shows one head of one layer. -->
 #
 # Try it: [the reversing model, with `5` replaced by `7`](../docs/live/reverse.html#src=4+0+2+7+1+3&kind=cross&layer=1&head=0)<!-- else: (README.md says how to get this page) -->.<!-- repository only --> `python docs/make_live_pages.py` makes the page.<!-- end -->
@@ -467,6 +505,41 @@ plot_attention(both, *(name[:6] for name in names), quantity="weight, or share o
 print("the claim  head 1 of layer 2 looks at the answer")
 print(f"its number  mean weight {score[4, 0]:.2f}\nits baseline  mean weight {baseline[4, 0]:.2f}")
 print(f"what would show it wrong  a margin below {threshold:.2f}")
+
+# %% [markdown]
+# Now the model of Lesson 1 again: two layers of one head. There layer 2 showed the due digit, layer 1 no order.
+#
+# > **Predict.** The cross-attention of layer 1 is muted. Which share of 500 sequences does the model still write backwards?
+# >
+# > - Nearly all → Its map shows no order. Does it bring nothing?
+# > - About half → The digits come through layer 2 alone.
+# > - Less than a third <!-- true: shares[0] < 1 / 3 --> → A map without an order can carry what the model needs.
+# >
+# > <!-- given: A model of two layers with one head each writes digits backwards. The map of layer 2 shows the due digit, that of layer 1 no order. -->
+
+# %% show=[]
+first, rng = ReverseTask(symbols=10, max_length=8), np.random.default_rng(0)
+
+
+def of_lesson_1(rng):
+    return Transformer(first.vocab_size, N=2, d_model=32, d_ff=64, h=1, P_drop=0.0, max_len=16, rng=rng).astype(np.float32)
+
+
+yours = of_lesson_1(rng)
+*_, end = train(yours, first, steps=1000, batch_size=64, rng=rng, validation_size=500)
+looks_due, by_chance = (scores[:, 0] for scores in job_table(yours, first, 500, seed=0))    # (N,) each
+shares = [validate(without(yours, layer, range(4)), first, first.test(500)) for layer in range(2)]
+for layer in range(2):
+    print(f"layer {layer + 1}  weight on the due digit {looks_due[layer]:.2f}, shuffled places {by_chance[layer]:.2f}"
+          f"  muted: {shares[layer]:.1%} right")
+untrained = [np.subtract(*job_table(of_lesson_1(np.random.default_rng(seed)), first, 100, seed=0))[:, 0].max() for seed in range(20)]
+print(f"largest margin of 20 untrained models  {max(untrained):.2f}")
+
+# %% [markdown]
+# <!-- answer: A map without an order may be needed
+# [print] -->
+#
+# Layer 1 is needed, though its map shows no order: both layers lie above what untrained models reach, and without either most is lost. <!-- result -->
 
 # %% [markdown]
 # ## 11.9 Yours: does the reversing model count places, too?
@@ -508,6 +581,9 @@ assert four < 0.1 < 0.7 < muted.mean(axis=1).min()
 assert all(added > 0.4 * together for _, together, added, _ in most)
 assert not all(same for *_, same in most)                              # aligned best, missed most
 assert moves["copy"].sum() / 6 < 1.2
+assert min(uniform) > 0.95                                            # sorting needs no place to look at
+assert min(looks_due - by_chance) > max(untrained)                     # both layers of Lesson 1's model
+assert max(shares) < 1 / 3                                             # both are needed
 print("all true")
 
 # %% [markdown]

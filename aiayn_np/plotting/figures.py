@@ -31,7 +31,7 @@ DPI, SCREEN = 150, 96  # pixels per inch in a file, and in a notebook
 SMALL, WIDEST = 9.5, 9  # the smallest font in points, the widest picture in inches
 CARD = {"facecolor": "#F4F5F6", "edgecolor": "#B8BEC4"}  # of a picture in a notebook, light or dark
 SMALLEST = 0.18  # the smallest side of a cell in inches, for its label
-NUMBERED = 5  # a map with at most so many rows and columns shows its numbers
+NUMBERED = 5  # a map with at most so many rows and columns shows its numbers, wide cells 7
 # Colours that colour-blind readers can tell apart (Okabe and Ito), and a marker for each.
 COLORS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"]
 MARKERS = ["o", "s", "^", "D", "v", "P", "X"]
@@ -184,7 +184,7 @@ def draw_grid(grid: list, query_tokens: Sequence[str], key_tokens: Sequence[str]
     axes = fig.subplots(len(rows), columns, squeeze=False, sharex=True, sharey=True)
     for row, (weights, mask, titles) in zip(axes, rows):
         for ax, head, allowed, name in zip(row, weights, mask, titles):
-            image = draw_map(ax, head, allowed, name, limit)
+            image = draw_map(ax, head, allowed, name, limit, 7 if cell > 0.34 else NUMBERED)
     label_axes(axes, query_tokens, key_tokens)
     bar = fig.colorbar(image, ax=axes, shrink=min(1, 2 / len(rows) + 0.3), pad=0.01,
                        aspect=min(max(6 * height - 6, 7), 30))
@@ -211,10 +211,10 @@ def masked_rows(grid, shape):
 
 
 def draw_map(ax: "Axes", weights: np.ndarray, allowed: np.ndarray, title: str,
-             limit: float | None = None) -> "AxesImage":
+             limit: float | None = None, most: int = NUMBERED) -> "AxesImage":
     """Draw one heat map. Masked cells stay transparent, so that the hatched background shows.
 
-    limit : the scale is -limit to limit, for numbers with signs; None: 0 to 1, for weights
+    limit : the scale is -limit to limit, for signs; None: 0 to 1; most : as in `write_numbers`
     """
     shown = np.ma.masked_where(~allowed, weights)
     ax.patch.set(facecolor="white", edgecolor="0.6", hatch="////")
@@ -223,7 +223,7 @@ def draw_map(ax: "Axes", weights: np.ndarray, allowed: np.ndarray, title: str,
         scale = dict(cmap=SIGNED_CMAP, vmin=-limit, vmax=limit)
     image = ax.imshow(shown, aspect="equal", interpolation="nearest", **scale)
     write_numbers(ax, shown, lambda number: number < 0.5 if limit is None
-                  else abs(number) > 0.6 * limit)
+                  else abs(number) > 0.6 * limit, most=most)
     ax.set_title(title, fontsize=SMALL)
     return image
 
