@@ -84,7 +84,7 @@ def test_a_translator_of_here_is_the_same_in_transformers(tmp_path, capsys):
     run, _ = start_run(tmp_path / "run", "text", dict(pairs=training, validation_pairs=validation),
                    preset="numbers", epochs=2)
     list(run.train())
-    run.folder.mkdir()
+    run.folder.mkdir(exist_ok=True)
     run.save()
     found = exported(tmp_path / "run")
     assert found["same_bits"]
