@@ -35,6 +35,7 @@ def draw_effects(ax: "Axes", effects: Mapping[str, Effect], unit: str,
     least = factor * max(value.least for value in effects.values())
     ax.axvspan(-least, least, color="0.9", zorder=0)
     ax.axvline(0, color="0.6", linewidth=1, zorder=0)
-    ax.set(yticks=rows, yticklabels=names, xlabel=unit, ylim=(-0.6, len(names) - 0.4))
+    ax.set(yticks=rows, yticklabels=[name.replace(", ", ",\n") for name in names], xlabel=unit,
+           ylim=(-0.6, len(names) - 0.4))
     ax.legend(title="line: 95 % of the mean; |: a seed", loc="upper center",
               bbox_to_anchor=(0.5, -0.14), frameon=False)

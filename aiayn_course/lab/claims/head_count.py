@@ -67,12 +67,10 @@ class Widths(Trained):
         draw_effects(ours, self.effects, f"loss more than with {self.named(self.base)} (nats)",
                      [COLORS[self.tasks.index(key.split(",")[0])] for key in self.effects])
         ours.set_title("toy tasks")
-        bleu = [score for _, score in table.values()]
-        paper.plot(list(table), bleu, "o-", color=COLORS[6])
+        paper.plot(list(table), [bleu for _, bleu in table.values()], "o-", color=COLORS[6])
         paper.set(title="the paper, translation", xscale="log", xlabel=name, ylabel="BLEU",
                   ylim=(24.5, 26.2))
         paper.grid(axis="y", color="0.9")
-        paper.margins(x=0.15)
         log_ticks(paper.xaxis, list(table))
 
 

@@ -96,15 +96,14 @@ class HeadJobs(Trained):
         low, high = last.min(axis=1), last.max(axis=1)
         layer = ", ".join(f"{a:.2f} to {b:.2f} ({task})"
                           for task, a, b in zip(self.needs, low[:, 2], high[:, 2]))
-        several = (self.best > 0).any(axis=-1).sum()
         return (
             f"The best head of cross-attention puts {low[:, 0].min():.2f} to"
             f" {high[:, 0].max():.2f} of its weight more on the answer than on shuffled places. The"
             f" weight by which two heads of a layer differ in their jobs is {layer}; an output of"
             f" `pair` needs two places of the source. Of {self.best.size} heads of models that"
-            f" {' or '.join(self.tasks)} without a mistake, {(self.best == 0).sum()} look there,"
-            f" {(self.best > 0).sum()} elsewhere (in {several} of {self.best[..., 0].size} models),"
-            f" {(self.best < 0).sum()} nowhere more than the best untrained head does."
+            f" {' or '.join(self.tasks)} without a mistake, {(self.best == 0).sum()} look at the"
+            f" answer, {(self.best > 0).sum()} elsewhere, {(self.best < 0).sum()} nowhere more than"
+            f" the best untrained head does."
         )
 
     def draw(self, left, right):

@@ -54,8 +54,6 @@ class NormDependence(Result):
         return AGREES if alone and seen else DISAGREES
 
     def draw(self, left, right):
-        half = np.median(self.batch_rows[:, -1]) * (self.batch_sizes[-1] / self.batch_sizes) ** 0.5
-        left.plot(self.batch_sizes, half, "--", color="0.6", label=r"falls as $1 / \sqrt{B}$")
         draw_spread(left, self.batch_sizes, self.batch_rows, "BatchNorm", 1)
         draw_spread(left, self.batch_sizes, self.layer_rows, "LayerNorm", 0)
         left.set_xscale("log", base=2)

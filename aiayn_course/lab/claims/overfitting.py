@@ -100,8 +100,7 @@ class DropoutCurves(Trained):
                     ncols=2, bbox_to_anchor=(0.5, -0.14), frameon=False)
         left.set(xlabel="step, at the usual rate", ylabel="loss (nats a token)", xlim=(0, None),
                  ylim=(0, None))
-        shown = {"\n".join(name.split(", ")[1:]): e
-                 for name, e in (self.effects | self.controls).items() if e.unit == "nats"}
+        shown = {k: e for k, e in (self.effects | self.controls).items() if e.unit == "nats"}
         draw_effects(right, shown, "less held-out loss (nats)", [COLORS[1]] * len(shown))
 
 

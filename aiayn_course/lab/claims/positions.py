@@ -54,9 +54,17 @@ class ShiftIsRotation(Result):
         worst = max(self.error.max(), self.distance_error)
         return AGREES if worst <= EXACT and self.random_error.min() > 0.1 else DISAGREES
 
-    def draw(self, left, right):
-        self.draw_errors(left)
+    def draw(self, ax, right):
         self.draw_similarity(right)
+        d, small = self.d_model, self.fitted_d_model
+        lines = [(self.error, f"the rotation $M_k$, $d_{{model}}$ = {d}"),
+                 (self.random_error, f"best matrix, random positions, $d_{{model}}$ = {small}")]
+        for i, (error, label) in enumerate(lines):
+            ax.loglog(self.k, error, MARKERS[i] + "-", color=COLORS[i], label=label)
+        ax.set(xlabel="distance k", ylabel="largest error of PE(pos + k)", ylim=(1e-15, 1e2))
+        ax.set_yticks([1e-15, 1e-12, 1e-9, 1e-6, 1e-3, 1])
+        log_ticks(ax.xaxis, self.k)
+        ax.legend(loc="center", bbox_to_anchor=(0.5, 0.55), fontsize=10)
 
     def draw_similarity(self, ax):
         """Draw rings around three positions, in different sizes, so that equal positions show."""
@@ -67,17 +75,6 @@ class ShiftIsRotation(Result):
                     linewidth=1, markevery=10, label=f"p = {p}")
         ax.set(xlabel="distance k", ylabel="cosine of PE(p) and PE(p + k)")
         ax.legend(loc="center right", bbox_to_anchor=(1, 0.35))
-
-    def draw_errors(self, ax):
-        d, small = self.d_model, self.fitted_d_model
-        lines = [(self.error, f"the rotation $M_k$, $d_{{model}}$ = {d}"),
-                 (self.random_error, f"best matrix, random positions, $d_{{model}}$ = {small}")]
-        for i, (error, label) in enumerate(lines):
-            ax.loglog(self.k, error, MARKERS[i] + "-", color=COLORS[i], label=label)
-        ax.set(xlabel="distance k", ylabel="largest error of PE(pos + k)", ylim=(1e-15, 1e2))
-        ax.set_yticks([1e-15, 1e-12, 1e-9, 1e-6, 1e-3, 1])
-        log_ticks(ax.xaxis, self.k)
-        ax.legend(loc="center", bbox_to_anchor=(0.5, 0.55), fontsize=10)
 
 
 def rotation(d_model, k):

@@ -16,7 +16,6 @@ from aiayn_course.lab.claims.induction import (
     prefix_scores,
     repeated,
 )
-from aiayn_course.lab.experiment import AGREES
 from aiayn_np.variants.models import LanguageModel
 
 
@@ -73,5 +72,6 @@ def test_a_removed_head_changes_what_is_right_and_comes_back(model, rng):
 
 @pytest.mark.slow
 def test_a_new_seed_finds_it_again():
-    again = induction(seeds=(5,))
-    assert again.verdict == AGREES
+    again = induction(rate_scale=(0.5,), seeds=(5,), steps=400)
+    symbols, weight, rows = (e.difference[0, 1] for e in again.effects.values())
+    assert min(symbols - 50, weight - 50, rows) > 0

@@ -16,7 +16,6 @@ from aiayn_course.lab.claims.made_of import (
     named_by,
     places_in_chinese,
     places_in_german,
-    same_symbol,
     shuffled,
 )
 from aiayn_np import Transformer
@@ -96,10 +95,6 @@ def test_german_words_are_found_where_they_stand_once():
 def test_chinese_digits_are_found_where_they_stand_once(chinese, english, places):
     found = places_in_chinese(list(chinese), english.split())
     assert [sorted(p) for p in found] == [sorted(p) if p != [0, 1] else [0] for p in places]
-
-
-def test_symbols_are_found_where_they_stand_once():
-    assert same_symbol([5, 3, 5, 4], [4, 5, 3, 5]) == [[3], [], [1], []]
 
 
 def test_sentences_are_a_task_of_words():

@@ -178,12 +178,6 @@ def test_saving_twice_gives_the_same_bytes_and_two_files(tmp_path):
     assert saved[0]["one.json"] == b'{"value": 3.0}\n'
 
 
-def test_a_figure_shows_its_title_and_leaves_the_finding_to_the_page():
-    figure = Toy(3.0).figure()
-    assert figure.get_suptitle() == Toy.title
-    assert figure.get_supxlabel() == ""
-
-
 @pytest.mark.parametrize(
     ("text", "error"),
     [(None, OSError), ("{", ValueError), ('{"other": 1}', TypeError), ("{}", TypeError)],

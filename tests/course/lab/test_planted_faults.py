@@ -14,14 +14,15 @@ import pytest
 from committed import committed
 
 from aiayn_course.lab import AGREES, DISAGREES, EXPERIMENTS, IN_PART, NOT_SETTLED, gate
+from aiayn_course.lab.claims.induction import SIDES
 
 SEED = np.array([0.0, 5, 1, 9, 3])[:, None]                            # of all models of a seed
 NOISE = 0.001 * np.array([-2.0, -1, 0, 1, 2])[:, None]
 
 
-def side(rates, difference=0.0, best=None):
+def side(rates, difference=0.0, best=None, step=1):
     """Losses (rates, 5 seeds, 2 times) of one side, lowest at one rate, by default the middle."""
-    away = np.abs(np.arange(rates) - (rates // 2 if best is None else best))
+    away = step * np.abs(np.arange(rates) - (rates // 2 if best is None else best))
     return 40 + difference + away[:, None, None] + SEED + (difference != 0) * NOISE + np.zeros(2)
 
 
@@ -82,6 +83,16 @@ def head_jobs(k, d, best=None):
     k.found[..., 1:, :] = d + away[:, None, None, None]
 
 
+def induction(k, d, best=None):
+    wrong = side(len(k.rate_scale), d, best, step=9), side(1)              # points
+    k.right = {name: 1 - x / 100 for name, x in zip(SIDES, wrong)}
+    astray = np.array([9, 9, 0, 9]), np.array([9, 9, 9, 9, 9, 9, 0, 9])    # head 3 of layer 2
+    k.weight = {name: 1 - (x[..., None] + more) / 100
+                for name, x, more in zip(SIDES, wrong, astray)}
+    k.left = np.full((5, 2, 8), 0.5 + d / 100)
+    k.left[..., :4], k.left[..., 6] = 0, 0.5
+
+
 def positions(k, d, best=None):
     rates = len(k.rate_scale)
     apart = 0 if d > 0 else d
@@ -94,7 +105,8 @@ def positions(k, d, best=None):
 MADE = {  # experiment: (how its results are made, how many effects it has)
     "scale_training": (scale, 2), "head_count": (widths, 6), "key_width": (widths, 6),
     "warm_up": (warm, 2), "label_smoothing": (smoothing, 2), "learned_positions": (positions, 3),
-    "additive": (additive, 2), "dropout": (dropout, 4), "head_jobs": (head_jobs, 6)}
+    "additive": (additive, 2), "dropout": (dropout, 4), "head_jobs": (head_jobs, 6),
+    "induction": (induction, 3)}
 
 
 def check(name):
@@ -211,6 +223,9 @@ FAULTS = [  # a module, a part of its source, the fault, and a claim that shows 
     ("claims.head_jobs", "(task,) * edge", "() * edge", "head_jobs"),              # no edge
     ("claims.overfitting", "losses[0, some], loss[some]", "loss[some], losses[0, some]", "dropout"),
     ("claims.overfitting", "100 * (1 - ends(self.right))", "100 * ends(self.right)", "dropout"),
+    ("claims.induction", "100 * (others - best)", "100 * (best - others)", "induction"),
+    ("claims.induction", "effect(one, two, SIDES", "effect(one[2:], two, SIDES", "induction"),
+    ("claims.induction", "100 - 100 * self.right[side]", "100 * self.right[side]", "induction"),
     ("claims.position_training", "m[1], m[0], SIDES", "m[0], m[1], SIDES", "learned_positions"),
     ("claims.position_training", ", NATS, alike=True)}", ", NATS)}", "learned_positions"),
     ("claims.smoothing", "100 * (1 - self.right)", "1 - self.right", "label_smoothing"),  # a unit

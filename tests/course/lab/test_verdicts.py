@@ -35,10 +35,6 @@ CASES = [  # an experiment, what is done to its result `k`, and the verdict, or 
     ("parameter_counts", "k.printed = np.round(k.counted / 1e6)", AGREES),
     ("parameter_counts", "k.printed = np.round(k.counted / 1e6); k.printed[5] += 2", IN_PART),
     ("parameter_counts", "k.printed = np.round(k.counted / 1e6); k.printed[1:] += 2", DISAGREES),
-    *(("induction", f"k.copied = np.array({copied})", verdict) for copied, verdict in (
-        ([[0.3, 0.95], [1, 1]], DISAGREES), ([[0.3, 0.3], [1, 0.8]], NOT_SETTLED),
-        ([[0.3, 0.5], [1, 1]], NOT_SETTLED), ([[0.3, 0.3], [1, 1]], AGREES))),
-    ("induction", "k.prefix /= 2", IN_PART),                           # without such a head
     *(("made_of", f"five(k); {change}", verdict) for change, verdict in (
         ("0", AGREES), ("k.carried *= 0.9", IN_PART), ("k.shuffled *= 9", IN_PART),
         ("k.held *= 9", IN_PART), ("k.known[..., 0] = 0", DISAGREES),
