@@ -507,15 +507,15 @@ print(f"its number  mean weight {score[4, 0]:.2f}\nits baseline  mean weight {ba
 print(f"what would show it wrong  a margin below {threshold:.2f}")
 
 # %% [markdown]
-# Now the model of Lesson 1 again: two layers of one head. There layer 2 showed the due digit, layer 1 no order.
+# Now the model of Lesson 1 again: two layers of one head. There layer 2 showed the due digit, layer 1 hardly an order.
 #
 # > **Predict.** The cross-attention of layer 1 is muted. Which share of 500 sequences does the model still write backwards?
 # >
-# > - Nearly all → Its map shows no order. Does it bring nothing?
+# > - Nearly all → Its map shows hardly an order. Does it bring nothing?
 # > - About half → The digits come through layer 2 alone.
-# > - Less than a third <!-- true: shares[0] < 1 / 3 --> → A map without an order can carry what the model needs.
+# > - Less than a third <!-- true: shares[0] < 1 / 3 --> → A map that shows little can carry what the model needs.
 # >
-# > <!-- given: A model of two layers with one head each writes digits backwards. The map of layer 2 shows the due digit, that of layer 1 no order. -->
+# > <!-- given: A model of two layers with one head each writes digits backwards. The map of layer 2 shows the due digit, that of layer 1 hardly an order. -->
 
 # %% show=[]
 first, rng = ReverseTask(symbols=10, max_length=8), np.random.default_rng(0)
@@ -536,10 +536,10 @@ untrained = [np.subtract(*job_table(of_lesson_1(np.random.default_rng(seed)), fi
 print(f"largest margin of 20 untrained models  {max(untrained):.2f}")
 
 # %% [markdown]
-# <!-- answer: A map without an order may be needed
+# <!-- answer: A map that shows little may be needed
 # [print] -->
 #
-# Layer 1 is needed, though its map shows no order: both layers lie above what untrained models reach, and without either most is lost. <!-- result -->
+# Layer 1 is needed, though its map shows hardly an order: both layers lie above what untrained models reach, and without either most is lost. <!-- result -->
 
 # %% [markdown]
 # ## 11.9 Yours: does the reversing model count places, too?
