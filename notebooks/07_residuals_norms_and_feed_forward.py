@@ -432,7 +432,7 @@ ax.figure
 if Path("../figures/dropout.json").exists():                           # what the whole experiment found
     few = DROPOUT.load("../figures")
 else:                                                                  # a small one, in seconds: too short to tell
-    few = DROPOUT.run(P_drop=(0.0, 0.1), steps=50, seeds=(0,))
+    few = DROPOUT.run(rate_scale=(0.2,), steps=50, seeds=(0,))
 without, dropped = few.validation[:2]                                  # (seeds, steps) each
 for name, x in {"without, at the end": without[:, -1], "without, at its best step": without.min(axis=1),
                 "P_drop = 0.1, at the end": dropped[:, -1]}.items():

@@ -315,7 +315,7 @@ for name in ("scaled dot", "dot", "dot, scores start small", "additive", "additi
 if Path("../figures/additive.json").exists():                          # what the whole experiment found
     result = ADDITIVE.load("../figures")
 else:                                                                  # a small one, in seconds
-    result = ADDITIVE.run(d_k=(4, 256), steps=120, seeds=(0, 1))
+    result = ADDITIVE.run(rate_scale=(0.2,), steps=40, seeds=(0, 1))
 ax = new_figure(6.5, 3.4).subplots()
 for name, label, i in (("scaled", "scaled dot", 0), ("dot", "dot", 1), ("additive", "additive", 4)):
     draw_spread(ax, result.d_k, result.loss[name], label, i)

@@ -197,7 +197,7 @@ ax.figure
 if Path("../figures/induction.json").exists():                         # the whole experiment
     ten = induction.INDUCTION.load("../figures")
 else:                                                                  # a small one
-    ten = induction.INDUCTION.run(seeds=(0,), tests=100)
+    ten = induction.INDUCTION.run(rate_scale=(0.5,), steps=300, seeds=(0,), tests=100)
 for name, copied in zip(("one layer", "two layers"), ten.copied):
     print(f"{name:10}  symbols copied, share: {copied.min():.2f} to {copied.max():.2f}")
 for name, right in (("whole", ten.exact[1]), ("without the best head", ten.at_best(ten.without))):
