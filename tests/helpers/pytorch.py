@@ -13,6 +13,7 @@ import warnings
 import numpy as np
 import pytest
 from parity import ADAM_STEPS, D_FF, D_MODEL, PAD, VOCAB, AdamCase, AdamWCase, CurveCase, H
+from reference import naive_speed
 
 
 @functools.cache
@@ -230,7 +231,8 @@ def rotary(layer):
 
     def forward(x, start):
         d = x.shape[-1]
-        w = layer.base ** (-torch.arange(0, d, 2, dtype=torch.float64) / d)
+        w = torch.tensor([naive_speed(layer.base ** (-i / d), layer.stretch)
+                          for i in range(0, d, 2)], dtype=torch.float64)
         angle = torch.outer(torch.arange(start, start + x.shape[-2], dtype=torch.float64), w)
         pairs = x.unflatten(-1, (-1, 2)) if layer.interleaved else (
             x.unflatten(-1, (2, -1)).transpose(-1, -2))

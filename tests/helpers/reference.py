@@ -223,6 +223,20 @@ def naive_rms_norm(layer, x):
     return y
 
 
+def naive_speed(w, stretch):
+    """The speed of a pair by the length of its wave, in the cases of Meta's code for Llama 3.1."""
+    if stretch is None:
+        return w
+    factor, low, high, length = stretch
+    wave = 2 * math.pi / w
+    if wave < length / high:
+        return w
+    if wave > length / low:
+        return w / factor
+    smooth = (length / wave - low) / (high - low)
+    return (1 - smooth) * w / factor + smooth * w
+
+
 def naive_rotary(layer, x, start=0):
     """Every pair of features as a complex number, times exp(i t base^(-2i/d_k))."""
     if hasattr(layer, "norm"):
@@ -231,7 +245,7 @@ def naive_rotary(layer, x, start=0):
     for at in np.ndindex(x.shape[:-1]):
         for i in range(d // 2):
             a, b = (2 * i, 2 * i + 1) if layer.interleaved else (i, i + d // 2)
-            angle = (start + at[-1]) / layer.base ** (2 * i / d)
+            angle = (start + at[-1]) * naive_speed(layer.base ** (-2 * i / d), layer.stretch)
             z = complex(x[at][a], x[at][b]) * complex(math.cos(angle), math.sin(angle))
             y[at][a], y[at][b] = z.real, z.imag
     return y
