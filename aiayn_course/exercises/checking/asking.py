@@ -318,4 +318,5 @@ class Story:
 
     def in_his_names(self, code):
         """Return code with the student's names."""
-        return in_his_names(code, self.mine, self.watch.names_used(), self.checking.formula.made_of)
+        return in_his_names(code, self.mine, names_in(files_of(self.checking)),
+                            self.checking.formula.made_of)

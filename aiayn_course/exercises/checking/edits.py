@@ -19,12 +19,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..language import listed, say
-from .kinds import EXCHANGED, LIKELY, OTHER_KINDS, Kind, Names, normal, text
+from .kinds import EXCHANGED, LIKELY, OTHER_KINDS, Kind, Names, text
 from .operands import nodes_of, numbers_in, tokens_in
 
 WIDTH = 64  # columns of a piece that is shown
-NUMBER = "number"  # in code of a known mistake: a number that stands in the student's code
-OPEN = re.compile(rf"{NUMBER}\((?:[^()]|\([^()]*\))*\)")
+OPEN = re.compile(r"number\((?:[^()]|\([^()]*\))*\)")  # a number that stands in the student's code
 IDS = "pad", "bos", "eos"  # that may be 1; as a size or a factor, 1 changes nothing
 
 
@@ -64,11 +63,10 @@ class Formula:
         self.function = function
         self.known = [entry for entry in known if len(entry) == 4]
         self.whys = dict(entry for entry in known if len(entry) == 2)
-        self.switches, self.number = list[int](), None
 
     def __call__(self, *args, **options):
         """Compute the formula with no edit."""
-        return self.run([], args, options)
+        return self.function(*args, **options)
 
     @functools.cached_property
     def tree(self):
@@ -149,10 +147,10 @@ class Formula:
             for code, piece, key in kind.codes(place, names):
                 edit = Edit(self, key, [(i, code)], piece, kind, self.whys.get(key, ""))
                 found.append(edit)
-                same = key, piece, *difference(text(place.node), code)
-                for group in (same, (*same, place.parents[0])):        # everywhere, in one line
+                same = code if isinstance(place.node, (ast.Name, ast.Attribute)) else ""
+                for group in ((key, piece, same), (key, piece, same, place.parents[0])):
                     groups.setdefault(group, dataclasses.replace(edit, parts=[])).parts.append(
-                        (i, code))
+                        (i, code))                                     # everywhere, in one line
         if kind is EXCHANGED:
             found += [Edit(self, kind.key, parts, kind=kind)
                       for parts in exchanges(names, self.places)]
@@ -179,58 +177,14 @@ class Formula:
             else:
                 yield edit
 
-    def run(self, parts, args, options, number=None):
-        """Compute the formula with other code in some places, given as (index, code)."""
-        self.number, self.switches[:] = number, [0] * len(self.places)
-        for i, code in parts:
-            self.switches[i] = self.codes[i].index(code) + 1
-        return self.compiled(*args, **options)
-
-    @functools.cached_property
-    def codes(self):
-        """Return {index of a place: the list of wrong codes that may stand there}."""
-        found: dict[int, dict] = {}
-        for i, code in itertools.chain.from_iterable(edit.parts for edit in self.all_edits):
-            found.setdefault(i, {})[code] = True
-        return {i: list(some) for i, some in found.items()}
-
-    @functools.cached_property
-    def compiled(self):
-        """Return the formula with all edits in it; a switch at each place chooses one.
-
-        One at a time, a thousand edits take half a second.
-        """
-        names = {**vars(sys.modules[self.function.__module__]), "_switches": self.switches,
-                 NUMBER: lambda right: right if self.number is None else self.number}
-        for i in sorted(self.codes, reverse=True):                     # the inner ones first
-            self.places[i].put(self.switch(i))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            exec(compile(ast.fix_missing_locations(self.tree), "<edit>", "exec"), names)
-        for place in self.places:
-            place.put(place.node)
-        return names[self.function.__name__]
-
-    def switch(self, i):
-        """Return the syntax tree that chooses the code of place i by its switch."""
-        old = node = self.places[i].node
-        for n, code in enumerate(self.codes[i], 1):
-            test = ast.parse(f"_switches[{i}] == {n}", mode="eval").body
-            other = parsed(code, old)
-            node = ast.If(test, [other], [node]) if isinstance(old, ast.stmt) else ast.IfExp(
-                test, other, node)
-            for new in (node, *ast.walk(test)):
-                ast.copy_location(new, old)
-        return node
-
     @contextlib.contextmanager
     def replaced(self, parts):
         """Let other code stand in some places of the tree within a `with` block."""
         places = [self.places[i] for i, _ in parts]
         for place, (_, code) in zip(places, parts):
-            place.put(parsed(code, place.node))
+            place.put(tree_of_code(code, place.node))
         try:
-            yield
+            yield self.tree
         finally:
             for place in reversed(places):
                 place.put(place.node)
@@ -245,7 +199,6 @@ class Edit:
     piece : the code that a sentence about it names, such as the term that is missing
     kind : what a general edit is, None for a known mistake
     known : the teacher's sentence on a known mistake, else ""
-    number : the student's number that stands for `number(x)` in its code, or None
     """
 
     formula: Formula
@@ -254,10 +207,15 @@ class Edit:
     piece: str = ""
     kind: Kind | None = None
     known: str = ""
-    number: float | None = None
 
     def __call__(self, *args, **options):
-        return self.formula.run(self.parts, args, options, self.number)
+        return self.compiled(*args, **options)
+
+    @functools.cached_property
+    def compiled(self):
+        """Return the formula with other code in it, as a function."""
+        with self.formula.replaced(self.parts) as tree:
+            return made(tree, self.formula.function)
 
     @property
     def by_itself(self):
@@ -270,7 +228,9 @@ class Edit:
 
     def with_number(self, number):
         """Return the Edit in which a number stands that was not known."""
-        return dataclasses.replace(self, number=number)
+        return dataclasses.replace(self, parts=[
+            (i, OPEN.sub(repr(number) if number >= 0 else f"({number!r})", code))
+            for i, code in self.parts])
 
     @functools.cached_property
     def by_piece(self):
@@ -280,9 +240,13 @@ class Edit:
             groups.setdefault(self.formula.places[i].around, []).append((i, code))
         return groups
 
-    def without(self, parts):
-        """Return the Edit without some of its parts."""
-        return dataclasses.replace(self, parts=[p for p in self.parts if p not in parts])
+    def needed(self, explains):
+        """Return the Edit without the pieces that it does not need to explain as much."""
+        edit = self
+        for parts in self.by_piece.values():
+            less = dataclasses.replace(edit, parts=[p for p in edit.parts if p not in parts])
+            edit = less if less.parts and explains(less) else edit
+        return edit
 
     @functools.cached_property
     def pieces(self):
@@ -293,7 +257,7 @@ class Edit:
             with self.formula.replaced([] if whole else parts):
                 after = normal(whole[0]) if whole else ast.unparse(shown)
             found.append((in_a_line(text(shown)), in_a_line(after)))
-        return list(dict.fromkeys((before, filled(after, self.number)) for before, after in found))
+        return list(dict.fromkeys(found))
 
     def is_seen_in(self, code):
         """Tell whether what a sentence on this edit speaks of can be seen in the student's Code.
@@ -302,7 +266,8 @@ class Edit:
         """
         if self.kind is None:                                          # a teacher's sentence
             return True
-        right, wrong = (seen_in("\n".join(some)) for some in zip(*self.pieces))
+        right, wrong = (tokens_in(ast.walk(ast.parse("\n".join(some))))
+                        for some in zip(*self.pieces))
         every = tokens_in(ast.walk(self.formula.tree))
         fewest = {token: self.kind.is_instead * every[token] for token in wrong - right}
         if not self.kind.is_device and any(code.tokens[t] <= n for t, n in fewest.items()):
@@ -323,9 +288,13 @@ class Edit:
                    known=say(self.known)).strip()
 
 
-def seen_in(code):
-    """Count what can be seen in code."""
-    return tokens_in(ast.walk(ast.parse(code)))
+def made(tree, function, **names):
+    """Return the function that a syntax tree defines, with the names of the right function."""
+    names |= vars(sys.modules[function.__module__])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        exec(compile(tree, "<edit>", "exec"), names)
+    return names[function.__name__]
 
 
 def exchanges(names, places):
@@ -338,7 +307,7 @@ def exchanges(names, places):
             yield [(i, new[code]) for i, code in enumerate(codes) if code in new]
 
 
-def parsed(code, old):
+def tree_of_code(code, old):
     """Return the syntax tree of code that stands in the place of an expression or line `old`."""
     if isinstance(old, ast.stmt):
         lines = ast.parse(code).body
@@ -350,23 +319,15 @@ def parsed(code, old):
     return new
 
 
-def difference(right, wrong):
-    """Return (right, wrong) without the ends that both have, and without brackets and spaces."""
-    codes = [re.sub(r"[() ]", "", code) for code in (right, wrong)]
-    for _ in range(2):                                                 # the start, the end
-        start = sum(1 for _ in itertools.takewhile(lambda two: two[0] == two[1], zip(*codes)))
-        codes = [code[start:][::-1] for code in codes]
-    return tuple(codes)
+@functools.cache
+def normal(code):
+    """Return code as `text` writes it."""
+    return ast.unparse(ast.parse(code))
 
 
 def in_a_line(code):
     """Join lines of code into one."""
     return re.sub(r"\n *", "; ", re.sub(r":\n *", ": ", code))
-
-
-def filled(code, number):
-    """Return code with the student's number written down."""
-    return OPEN.sub(repr(number), code)
 
 
 def places(top):

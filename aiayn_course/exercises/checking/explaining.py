@@ -48,21 +48,12 @@ def explain(formula, stage, trials, wrong, code):
     if best is None:
         return None, ""
     if not best.known:
-        best = needed(best, stage, trials, explained)
+        best = best.needed(lambda less: explains(less, stage, trials, explained) == explained)
     why, left = best.why, sorted({*wrong} - explained)
     if left:
         why += say(" There is more: {names} is wrong in another way, too.",
                    names=listed([say_name(tensor) for tensor in left]))
     return best, why
-
-
-def needed(edit, stage, trials, wrong):
-    """Drop the pieces of an Edit without which the rest explains the same wrong tensors."""
-    for parts in edit.by_piece.values():
-        less = edit.without(parts)
-        if less.parts and explains(less, stage, trials, wrong) == {*wrong}:
-            edit = less
-    return edit
 
 
 def reason(seen, edit, why):

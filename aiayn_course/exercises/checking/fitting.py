@@ -6,7 +6,7 @@ import numpy as np
 
 from ..language import say
 from .comparing import same
-from .tracing import of_the_formula, on_the_way
+from .tracing import kept_of
 
 MEET = "In a @ b the last axis of a meets the last but one of b."
 TRANSPOSED, REVERSED, ANOTHER = range(3)  # kinds of proposals
@@ -66,11 +66,11 @@ def values_on_the_way(checking, target):
     They are those of the trial that stopped. A backward computes no output.
     """
     formula, stage, trial = checking.formula, checking.stage, checking.trial
-    found = of_the_formula(formula, stage, trial)
+    found = kept_of(formula, stage, trial)
     if isinstance(target, int):
         target = f"grad_{dict(enumerate(trial.moving)).get(target)}"
     named = [x for (name, _), some in found.items() if name == target for x in some]
     named += [x for name, x in trial.expected.items() if name == target]
-    every = [x for some in on_the_way(formula, stage, trial, found) for x in some
+    every = [x for some in (*found.values(), [*trial.expected.values()]) for x in some
              if stage == "forward" or not same(x, trial.expected["output"])]
     return (every,) if target is None else (named, every)

@@ -2,12 +2,12 @@
 
 Each kind has its question, its sentence and its rules. A rule replaces one piece of a formula by
 other code. It is a tuple (pattern, code, piece): in a pattern A, B, C and D stand for any
-expression, N for the name of an array, R for the right side of a line, E for a result. A rule may
-also be a function of a Place and of Names that yields (code, piece, names in the key).
+expression, N for the name of an array, G for that of an argument, R for the right side of a line,
+E for a result. A rule may also be a function of a Place and of Names that yields (code, piece,
+names in the key).
 """
 
 import ast
-import copy
 import functools
 import itertools
 import re
@@ -17,19 +17,19 @@ from typing import Any, NamedTuple
 OTHERS = {  # names of functions that are easily taken for each other
     "sum": ("mean", "max"), "mean": ("sum", "max"), "max": ("min", "mean"), "min": ("max",),
     "any": ("all",), "all": ("any",), "argmax": ("argmin",), "sin": ("cos",), "cos": ("sin",),
-    "log": ("log2", "log10"), "sqrt": ("square",), "maximum": ("minimum",),
+    "log": ("log2", "log10"), "maximum": ("minimum",),
 }
-COMPARED = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+COMPARED = "==", "!=", "<", "<=", ">", ">="
 SIZED = "np.arange", "np.eye", "range"  # what they are given is a size, and no fixed number
-WILD = re.compile(r"\b[A-ENR]\b")
+WILD = re.compile(r"\b[A-EGNR]\b")
+INDICES = "-1", "-2", "0", "1"
 
 text = functools.cache(ast.unparse)
 
 
 @functools.cache
-def normal(code):
-    """Return code as `text` writes it."""
-    return ast.unparse(ast.parse(code))
+def parsed(pattern):
+    return ast.parse(pattern, mode="eval").body
 
 
 class Names:
@@ -38,10 +38,13 @@ class Names:
     def __init__(self, tree):
         nodes = list(ast.walk(tree))
         self.arguments = [n.arg for n in nodes if isinstance(n, ast.arg) and n.arg != "self"]
-        stored = [n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
         given = [n for n in self.arguments if n not in ("model", "parameters", "cache")]
-        self.arrays = list(dict.fromkeys([*given, *stored]))
-        self.sizes = [n for n in nodes if isinstance(n, ast.Call) and text(n.func) in SIZED]
+        self.arrays = dict.fromkeys(given, 0)                          # name: line that makes it
+        for n in nodes:
+            if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store):
+                self.arrays.setdefault(n.id, n.lineno)
+        self.sizes = " ".join(text(n) for n in nodes if isinstance(n, ast.Call)
+                              and text(n.func) in SIZED)
         self.parts, self.caches = (list(dict.fromkeys(
             text(n) for n in nodes if isinstance(n, ast.Attribute) and text(n.value) == owner))
             for owner in ("self", "cache"))
@@ -79,16 +82,21 @@ class Kind(NamedTuple):
 
 
 def replaced(place, names, pattern, code, piece):
-    """Yield (code, piece) if a place fits a pattern; with N in the code alone, once for an array.
+    """Yield (code, piece) if a place fits a pattern.
+
+    With N or G in the code alone it is done once for each array in the place, or each argument.
 
     The numbers of an index and of an axis are left to the kinds for them.
     """
     found: dict[str, str] = {}
     if is_index(place) or isinstance(place.parents[-1], ast.keyword) or not fits(
-            parsed(pattern), place, names, found):
+            pattern, place, names, found):
         return
-    is_one = "N" in found or not re.search(r"\bN\b", code)
-    for whole in [found] if is_one else [dict(found, N=name) for name in names.arrays]:
+    used = {n.id for n in ast.walk(place.node) if isinstance(n, ast.Name)} & names.arrays.keys()
+    open_one = re.search(r"\b[GN]\b", code)
+    given = dict(N=sorted(used), G=names.arguments)
+    for whole in [found] if not open_one or open_one[0] in found else [
+            dict(found, **{open_one[0]: name}) for name in given[open_one[0]]]:
         yield filled(code, {wild: f"({some})" for wild, some in whole.items()}), filled(
             piece, whole)
 
@@ -98,17 +106,12 @@ def filled(code, found):
     return WILD.sub(lambda wild: found[wild[0]], code)
 
 
-@functools.cache
-def parsed(pattern):
-    return ast.parse(pattern, mode="eval").body
-
-
 def fits(pattern, place, names, found):
     """Tell whether a place fits a pattern, and write down what its letters stand for."""
-    if isinstance(pattern, ast.Name) and pattern.id in PLACES:
-        found[pattern.id] = text(place.node)
-        return PLACES[pattern.id](place, names)
-    return place.field != "func" and alike(pattern, place.node, found)
+    if pattern in PLACES:
+        found[pattern] = text(place.node)
+        return PLACES[pattern](place, names)
+    return place.field != "func" and alike(parsed(pattern), place.node, found)
 
 
 def alike(pattern, node, found):
@@ -144,7 +147,11 @@ def is_result(place, names):
     return is_whole(place, names) and not isinstance(place.parents[-1], ast.Assign)
 
 
-PLACES = {"N": is_array, "R": is_whole, "E": is_result}
+def is_argument(place, names):
+    return is_array(place, names) and place.node.id in names.arguments
+
+
+PLACES = {"G": is_argument, "N": is_array, "R": is_whole, "E": is_result}
 
 
 def is_index(place):
@@ -195,8 +202,7 @@ def another_function(node, name, args, options):
 
 def wrong_axis(place, names):
     if getattr(place.parents[-1], "arg", "") == "axis":
-        yield from ((axis, axis) for axis in ("-1", "-2", "0", "1", "None")
-                    if axis != text(place.node))
+        yield from ((axis, axis) for axis in (*INDICES, "None") if axis != text(place.node))
 
 
 @of_a_call
@@ -208,45 +214,34 @@ def not_passed_on(node, name, args, options):
 
 @of_a_call
 def exchanged_arguments(node, name, args, options):
-    for j, i in itertools.combinations(range(len(args)), 2):
-        other = [*args[:j], args[i], *args[j + 1 : i], args[j], *args[i + 1 :]]
-        if name != "where":
-            yield written(node, other, options), args[0]
+    for i, j in itertools.combinations(range(len(args)) if name != "where" else (), 2):
+        other = {i: args[j], j: args[i]}
+        yield written(node, [other.get(n, arg) for n, arg in enumerate(args)], options), args[0]
 
 
-def another_array(of_a_backward):
-    """Return a rule of other arrays; of gradients that a backward is given, or of all others."""
-    def find(place, names):
-        if is_array(place, names):
-            holder = place.parents[-1]
-            passed = text(getattr(holder, "func", place.node)).endswith(".backward")
-            is_size = isinstance(holder, ast.Attribute) and holder.attr == "shape"
-            yield from ((name, name) for name in names.arrays if name != place.node.id
-                        and (passed and name[:5] == "grad_") == of_a_backward
-                        and not (is_size and name[:5] == "grad_"))
-    return find
+def another_array(place, names):
+    if is_array(place, names):
+        is_size = getattr(place.parents[-1], "attr", "") == "shape"
+        yield from ((name, name) for name, line in names.arrays.items()
+                    if name != place.node.id and line < place.node.lineno
+                    and not (is_size and name[:5] == "grad_"))
 
 
 def another_part(place, names):
-    if isinstance(place.node, ast.Attribute) and text(place.node.value) == "self":
+    if text(place.node) in names.parts:
         yield from ((part, part) for part in names.parts if part != text(place.node))
 
 
 def ignored(place, names):
     if isinstance(place.node, ast.Compare):
         yield f"({text(place.node)}) | True", text(place.node)
-    if isinstance(place.node, ast.IfExp):
-        yield from ((text(branch), text(place.node.test))
-                    for branch in (place.node.body, place.node.orelse))
 
 
 def another_comparison(place, names):
-    node = place.node
-    for other in COMPARED if isinstance(node, ast.Compare) else ():
-        if isinstance(node.ops[0], COMPARED) and not isinstance(node.ops[0], other):
-            new = copy.copy(node)
-            new.ops = [other()]
-            yield ast.unparse(new), ""
+    if isinstance(place.node, ast.Compare):
+        left, right = text(place.node.left), text(place.node.comparators[0])
+        yield from ((f"({left}) {other} ({right})", "") for other in COMPARED
+                    if text(place.node) in (f"{left} {some} {right}" for some in COMPARED))
 
 
 def another_index(of_a_shape):
@@ -255,7 +250,7 @@ def another_index(of_a_shape):
         holder = place.parents[-1]
         if is_index(place) and not isinstance(holder, ast.UnaryOp) and (
                 (".shape[" in text(holder)) == of_a_shape):
-            yield from ((i, i) for i in ("-1", "-2", "0", "1") if i != text(place.node))
+            yield from ((i, i) for i in INDICES if i != text(place.node))
     return find
 
 
@@ -265,7 +260,8 @@ def axes_left_out(place, names):
 
 
 def off_by_one(place, names):
-    if is_array(place, names) and not isinstance(place.parents[-1], ast.keyword):
+    if is_array(place, names) and place.node.id[:5] != "grad_" and not isinstance(
+            place.parents[-1], ast.keyword):
         code = text(place.node)
         yield from ((f"({code} {sign} 1)", code) for sign in "+-")
 
@@ -280,16 +276,14 @@ def another_number(place, names):
 
 def fixed(place, names):
     """Yield a number of the student's code for what may be one number that is given."""
-    node, code = place.node, text(place.node)
+    code = text(place.node)
     short = code.rpartition(".")[2]
-    if isinstance(place.parents[-1], ast.Attribute) or place.field == "func" or any(
-            short in text(size) for size in names.sizes):
-        return
-    of_self = isinstance(node, ast.Attribute) and text(node.value) in ("self", "model")
-    if of_self or (isinstance(node, ast.Name) and code in names.arguments):
-        yield f"number({code})", short
-    if code.startswith("math.sqrt("):
-        yield f"number({code})", code, dict(name="scale")
+    if not isinstance(place.parents[-1], ast.Attribute) and place.field != "func" and (
+            short not in names.sizes):
+        if code in names.arguments or re.fullmatch(r"(self|model)\.\w+", code):
+            yield f"number({code})", short
+        if code.startswith("math.sqrt("):
+            yield f"number({code})", code, dict(name="scale")
 
 
 def in_another_order(place, names):
@@ -375,11 +369,8 @@ LIKELY = (
 OTHER_KINDS = (
     Kind("sign", SIGN, "It is as if the sign of {piece} were the other",
          (("A - B", "B - A", "A - B"),)),
-    Kind("another gradient", "The gradient of whose output must arrive here?",
-         "It is as if {piece} arrived where the gradient of this part's own output belongs",
-         (another_array(True),)),
     Kind("another array", ARRAY, "It is as if {piece} stood in place of another array",
-         (another_array(False),)),
+         (another_array,)),
     Kind("another part", "Which part of the layer does the formula have here?",
          "It is as if {piece} stood in place of another part", (another_part,)),
     EXCHANGED,
@@ -402,14 +393,14 @@ OTHER_KINDS = (
     Kind("reshape instead", MOVED, "It is as if a reshape stood here",
          (("A(B)", "B.reshape(A(B).shape)", ""),)),
     Kind("replaced by zeros", STEP, "It is as if {piece} were 0 everywhere",
-         (("N", "np.zeros_like(N)", "N"),), is_device=True),
+         (("G", "np.zeros_like(G)", "G"),), is_device=True),
     Kind("replaced by ones", STEP, "It is as if {piece} were 1 everywhere",
-         (("N", "np.ones_like(N)", "N"),), is_device=True),
-    Kind("something added", MORE, "It is as if {piece} were added, too", (("E", "E + N", "N"),)),
+         (("G", "np.ones_like(G)", "G"),), is_device=True),
+    Kind("something added", MORE, "It is as if {piece} were added, too", (("E", "E + G", "G"),)),
     Kind("factor", MORE, "It is as if there were one factor more, {piece}",
-         (("E", "E * N", "N"), ("E", "E / len(N)", "1 / len(N)"),
-          ("E", "E * math.sqrt(N.shape[-1])", "math.sqrt(N.shape[-1])"),
-          ("E", "E / math.sqrt(N.shape[-1])", "1 / math.sqrt(N.shape[-1])"),
+         (("E", "E * G", "G"), ("E", "E / len(N)", "1 / len(N)"),
+          ("E", "E * math.sqrt(G.shape[-1])", "math.sqrt(G.shape[-1])"),
+          ("E", "E / math.sqrt(G.shape[-1])", "1 / math.sqrt(G.shape[-1])"),
           ("R", "R * 2", "2"), ("R", "R * 0.5", "0.5"), ("R", "R * (np.pi / 180)", "np.pi / 180"),
           ("R", "R * np.log2(np.e)", "np.log2(np.e)")), is_device=True),
     Kind("factor outside of the sum", ORDER, "It is as if {piece} stood outside of the sum",

@@ -1,8 +1,8 @@
 """Watch a student's code run, and find the line and the name that hold a value.
 
-`values_of` runs a function and keeps each new number or array that a variable gets. The same is
-done with the right formula, and with the formula that has the student's mistake in it. A variable
-of the student that holds the same values in every case is the same thing, whatever its name.
+`values_of` runs the student's code and keeps each new number or array that a variable gets. `Kept`
+does the same with the right formula, and with the formula that has the student's mistake in it. A
+variable of the student that holds the same values is the same thing, whatever its name.
 """
 
 import ast
@@ -13,22 +13,23 @@ import itertools
 import math
 import sys
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..exercise import SUBJECTS
 from .comparing import is_numbers, same
+from .edits import made
 from .explaining import observed, predict
 from .failing import NOT_STUDENTS
-from .operands import names_in, source_of, statement_at, tree_of
+from .operands import source_of, statement_at, tree_of
 from .stop import Stop
 
 Key = tuple[str, int, str]  # file, line, name; "" is what a function returns
 ARGUMENT = 0  # the line of what a function is given
 CALLED = "__init__", "forward", "backward", "step"
 MOST = 3000  # values that are kept of one run
-OTHERS = (*NOT_STUDENTS, "<edit>", str(Path(contextlib.__file__).parent))
+OTHERS = (*NOT_STUDENTS, "<edit>", "<string>", str(Path(contextlib.__file__).parent))
 
 
 class Spot(NamedTuple):
@@ -72,13 +73,12 @@ class Values(list):
         self.when: list[int] = []
 
 
-def values_of(function, is_watched, watched=None):
-    """Run a function, to its end or to a Stop, and return {(file, line, name): Values}.
+def values_of(function, watched=None):
+    """Run a student's function, to its end or to a Stop, and return {(file, line, name): Values}.
 
-    is_watched : tells by its file's name whether a function is watched
     watched : {name: a function that returns an array}, such as gradients that are added to
     """
-    log, before = Log(is_watched, watched or {}), sys.gettrace()
+    log, before = Log(watched or {}), sys.gettrace()
     sys.settrace(log.called)
     try:
         with contextlib.suppress(Stop):
@@ -89,104 +89,130 @@ def values_of(function, is_watched, watched=None):
 
 
 class Log:
-    """The values that variables get while functions run, and arrays that change then.
+    """The values that a student's variables get, and arrays that change then.
 
     Only the class or function that is called first is watched: what a helper computes is wrong if
     the helper is given what is wrong.
     """
 
-    def __init__(self, is_watched, watched):
-        self.is_watched, self.watched = is_watched, watched
-        self.values: dict[Key, Values] = {}
-        self.counted, self.open_calls = itertools.count(), list[str]()
-        self.home_of = functools.lru_cache(home_of)
+    def __init__(self, watched):
+        self.watched, self.values, self.home = watched, dict[Key, Values](), ""
+        self.counted, self.home_of = itertools.count(), functools.lru_cache(home_of)
         self.last = {name: get().tobytes() for name, get in watched.items()}
 
     def called(self, frame, event, argument):
         """Return the function that Python calls at each line of a call; None for no watched one."""
-        home = self.is_watched(frame.f_code.co_filename) and self.home_of(frame.f_code)
-        if not home or home not in [*self.open_calls, home][:1]:
+        if frame.f_code.co_filename.startswith(OTHERS):
             return None
-        self.open_calls.append(home)
-        return Call(self, frame).step
+        home = self.home_of(frame.f_code)
+        self.home = self.home or home
+        return self.step_in(frame) if home == self.home else None
 
-    def keep(self, file, line, name, value):
+    def step_in(self, frame):
+        """Keep the arguments of a call, and return what is called at each of its lines."""
+        seen: dict[str, bytes] = {}
+        line = ARGUMENT  # the line that ran last: it made what is new
+
+        def step(frame, event, argument):
+            nonlocal line
+            self.look(frame, line, seen)
+            if event == "return" and frame.f_code.co_name[0] != "<":   # no generator
+                for part in argument if isinstance(argument, (tuple, list)) else [argument]:
+                    self.keep(frame, line, "", part)
+            line = frame.f_lineno
+            return step
+
+        return step(frame, "call", None)
+
+    def look(self, frame, line, seen):
+        """Keep each variable, and each watched array, that has changed."""
+        for name, value in [*frame.f_locals.items()]:
+            if is_numbers(value) and seen.get(name) != (digest := digest_of(value)):
+                seen[name] = digest
+                self.keep(frame, line, name, value)
+        for name, get in self.watched.items():
+            if self.last[name] != get().tobytes():
+                self.last[name] = get().tobytes()
+                self.keep(frame, line, name, get())
+
+    def keep(self, frame, line, name, value):
         """Keep a copy of a value, if it is numbers and there are not too many."""
         number = next(self.counted)
         if is_numbers(value) and number < MOST:
-            some = self.values.setdefault((file, line, name), Values())
+            some = self.values.setdefault((frame.f_code.co_filename, line, name), Values())
             some.append(np.array(value))
             some.when.append(number)
 
 
-class Call:
-    """One call of a watched function: its arguments, its lines, its result."""
-
-    def __init__(self, log, frame):
-        self.log, self.frame = log, frame
-        self.seen: dict[str, tuple] = {}
-        self.line = ARGUMENT  # the line that ran last: it made what is new
-        self.look()
-        self.line = frame.f_lineno
-
-    def step(self, frame, event, argument):
-        """Keep what the last line made, and at the end what the function returns."""
-        self.look()
-        if event == "return":
-            parts = argument if isinstance(argument, (tuple, list)) else [argument]
-            for part in parts if frame.f_code.co_name[0] != "<" else ():  # no generator
-                self.keep("", part)
-            self.log.open_calls.pop()
-        self.line = frame.f_lineno
-        return self.step
-
-    def look(self):
-        """Keep each variable, and each watched array, that has changed."""
-        for name, value in [*self.frame.f_locals.items()]:
-            if is_numbers(value):
-                digest = np.shape(value), np.asarray(value).tobytes()
-                if self.seen.get(name) != digest:
-                    self.seen[name] = digest
-                    self.keep(name, value)
-        for name, get in self.log.watched.items():
-            if self.log.last[name] != get().tobytes():
-                self.log.last[name] = get().tobytes()
-                self.keep(name, get())
-
-    def keep(self, name, value):
-        """Keep a value that the last line made."""
-        self.log.keep(self.frame.f_code.co_filename, self.line, name, value)
+def digest_of(value):
+    return np.asarray(value).tobytes() + str(np.shape(value)).encode()
 
 
 class Kept(ast.NodeTransformer):
-    """The right formula, which keeps every array on its way, also one that has no name.
+    """A formula, with an edit in it or not, that keeps every array on its way.
 
-    values : {number of a piece of code: its values, in the order of the runs}
+    values : {(name, number): its values, in the order of the runs}; number is that of the line
+        among those that give the name a value. A piece of code without a name is called ""
     """
 
     def __init__(self, formula):
-        self.values, self.by_itself = dict[int, list](), formula.by_itself
-        names = {**vars(sys.modules[formula.function.__module__]), "_keep": self.keep}
-        tree = self.visit(copy.deepcopy(formula.tree))
-        exec(compile(ast.fix_missing_locations(tree), "<edit>", "exec"), names)
-        self.function = names[formula.function.__name__]
+        right = getattr(formula, "formula", formula)
+        self.values, self.by_itself = dict[tuple[str, int], list](), right.by_itself
+        self.last = dict[str, bytes]()
+        with right.replaced(getattr(formula, "parts", [])) as tree:
+            tree = self.visit(copy.deepcopy(tree))
+        self.function = made(ast.fix_missing_locations(tree), right.function, _keep=self.keep,
+                             _begin=self.last.clear)
 
     def __call__(self, *args, **options):
         return self.function(*args, **options)
 
-    def generic_visit(self, node):
-        super().generic_visit(node)
-        if not isinstance(node, (ast.BinOp, ast.Call, ast.Compare)):
-            return node
-        number = len(self.values)
-        self.values[number] = []
-        return ast.Call(ast.Name("_keep", ast.Load()), [ast.Constant(number), node], [])
+    def kept(self, name, node):
+        """Return the code that keeps a value."""
+        key = name, sum(name == other for other, _ in self.values)
+        self.values[key] = []
+        return ast.Call(ast.Name("_keep", ast.Load()), [ast.parse(repr(key), mode="eval").body,
+                                                       node], [])
 
-    def keep(self, number, value):
-        """Keep a copy of a value, and return the value."""
-        if isinstance(value, (np.ndarray, float)):
-            self.values[number].append(np.array(value))
+    def generic_visit(self, node: Any):
+        super().generic_visit(node)
+        if isinstance(node, (ast.BinOp, ast.Call, ast.Compare)):
+            return self.kept("", node)
+        if not isinstance(node, (ast.Assign, ast.AugAssign, ast.For, ast.FunctionDef)):
+            return node
+        targets = next(getattr(node, name) for name in ("targets", "target", "args")
+                       if hasattr(node, name))
+        calls = [ast.Expr(self.kept(name, ast.Name(name, ast.Load())))
+                 for target in (targets if isinstance(targets, list) else [targets])
+                 for name in names_made(target)]
+        if isinstance(node, ast.FunctionDef):                          # each call begins anew
+            calls.insert(0, ast.Expr(ast.Call(ast.Name("_begin", ast.Load()), [], [])))
+        if not hasattr(node, "body"):
+            return [node, *calls]
+        node.body[:0] = calls
+        return node
+
+    def keep(self, key, value):
+        """Keep a copy of a value, if it is no name's old one, and return the value."""
+        if is_numbers(value) and (digest := key[0] and digest_of(value)) != self.last.get(key[0]):
+            self.values[key].append(np.array(value))
+            self.last[key[0]] = digest or b""
         return value
+
+
+def names_made(target):
+    """Return the names that an assignment, a loop or a call gives values, or writes into."""
+    nodes = [*ast.walk(target)]
+    into = [n.value for n in nodes if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store)]
+    return [getattr(n, "id", getattr(n, "arg", "")) for n in nodes
+            if isinstance(n, (ast.arg, ast.Name)) and (isinstance(n, ast.arg) or isinstance(
+                n.ctx, ast.Store) or n in into)]
+
+
+def kept_of(formula, stage, trial):
+    """Return {(name, number): values} of what a formula computes in one trial."""
+    predict(kept := Kept(formula), stage, trial)
+    return {key: some for key, some in kept.values.items() if some}
 
 
 def home_of(code):
@@ -198,49 +224,27 @@ def home_of(code):
 
 def first_double(function):
     """Return the key of the first array of float64 that a function's student makes, or None."""
-    found = [(some.when[i], key) for key, some in values_of(function, of_the_student).items()
+    found = [(some.when[i], key) for key, some in values_of(function).items()
              for i, x in enumerate(some) if x.ndim and x.dtype == np.float64 and key[1] != ARGUMENT]
     return min(found)[1] if found else None
-
-
-def of_the_student(file):
-    """Tell whether a file is the student's, and no one of ours, of NumPy or of Python."""
-    return not file.startswith(OTHERS)
-
-
-def of_the_formula(formula, stage, trial):
-    """Return {(name, n): [values]} of a formula in one trial, n for its nth line."""
-    found = values_of(lambda: predict(formula, stage, trial), "<edit>".__eq__)
-    lines: dict[str, int] = {}
-    values = {}
-    for (_, _, name), some in found.items():
-        lines[name] = lines.get(name, -1) + 1
-        values[name, lines[name]] = some
-    return values
-
-
-def on_the_way(formula, stage, trial, found):
-    """List all that a formula computes in one trial: what has a name, what has none, results."""
-    predict(kept := Kept(formula), stage, trial)
-    results = [[x] for x in trial.expected.values() if is_numbers(x)]
-    return [*(some for (name, _), some in found.items() if name), *kept.values.values(), *results]
 
 
 class Watch:
     """The student's values of one stage and one trial beside those of the formula.
 
     mine : {key: Values}
-    right, changed : {(name, n): Values} of the formula and of the edited one
+    right, changed : {(name, number): values} of the formula and of the edited one
     good : the keys that hold what the right formula computes on its way
     """
 
     def __init__(self, formula, stage, trial, wrong=(), edit=None):
         self.stage, self.trial, self.wrong = stage, trial, wrong
         self.piece = edit.piece if edit else ""
-        self.mine = values_of(trial.runner(stage), of_the_student, watched_in(trial, stage))
-        self.right, self.changed = (of_the_formula(some, stage, trial)
-                                    for some in (formula, edit or formula))
-        self.good = {key for wanted in on_the_way(formula, stage, trial, self.right)
+        self.mine = values_of(trial.runner(stage), watched_in(trial, stage))
+        self.right = kept_of(formula, stage, trial)
+        self.changed = kept_of(edit, stage, trial) if edit else self.right
+        self.good = {key for wanted in (*self.right.values(), *([x] for x in trial.expected.values()
+                                                                if is_numbers(x)))
                      for key in self.keys(wanted)}
 
     def keys(self, wanted):
@@ -320,10 +324,6 @@ class Watch:
         return min((key for key in new if not any(
             key[2] in names_of(statement_at(*other[:2])) and mine[other].when[0] > mine[key].when[0]
             for other in self.good if other[1])), key=lambda key: mine[key].when[0], default=None)
-
-    def names_used(self):
-        """Return all names of variables in the student's files."""
-        return names_in({key[0] for key in self.mine})
 
     def names(self):
         """Return {name of the formula: the student's only name for the same values}."""

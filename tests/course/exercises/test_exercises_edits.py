@@ -1,5 +1,6 @@
 """Explanations by an edit of the right formula: the formulas, and mistakes that nobody listed."""
 
+import ast
 import functools
 
 import numpy as np
@@ -46,11 +47,12 @@ def test_the_formula_of_a_function_is_what_the_library_computes(name, rng):
 @np.errstate(all="ignore")
 @pytest.mark.parametrize("name", SUBJECTS)
 def test_every_piece_can_be_edited_and_nothing_is_edited_for_good(name, rng):
-    """All edits are compiled together; with all switches at 0 the formula is right again."""
+    """Each edit stands in the tree of the formula while it is compiled, and no longer."""
     subject = SUBJECTS[name]
     case = subject.cases(rng)[0]
     for stage, formula in subject.formulas.items():
         assert len(formula.all_edits) > 5
+        tree = ast.unparse(formula.tree)
         if stage == "function":
             before = subject.run(formula.function, case)
             for edit in formula.all_edits[:3]:
@@ -62,6 +64,7 @@ def test_every_piece_can_be_edited_and_nothing_is_edited_for_good(name, rng):
             for edit in (*formula.all_edits[:3], formula):
                 after = predict(edit, stage, trial) or {}
         assert all(same(value, before[n]) for n, value in after.items())
+        assert ast.unparse(formula.tree) == tree
 
 
 def test_only_the_places_that_matter_are_named():

@@ -273,9 +273,8 @@ CAUSES = [  # exercise, name, diagnosis, words of the first hint, what is change
     (5, "causal", "dtype", "np.zeros and np.ones make floats", [("dtype=bool", "dtype=int")]),
     (11, "Adam", "nan", "It is as if `self.t += 1` were left out, or came too late",
      [("        self.t += 1\n", "")]),
-    (12, "EncoderLayer", "another gradient", "It is as if `grad_y` arrived where the gradient of"
-     " this part's own output belongs", [("feed_forward.backward(grad_fed,",
-                                          "feed_forward.backward(grad_y,")]),
+    (12, "EncoderLayer", "another array", "It is as if `grad_y` stood in place of another array",
+     [("feed_forward.backward(grad_fed,", "feed_forward.backward(grad_y,")]),
     (1, "Softmax", "a name of PyTorch", "In NumPy it is `axis`",
      [("exp_scores.sum(axis=-1, keepdims=True)", "exp_scores.sum(dim=-1, keepdims=True)")]),
     (3, "Linear", "a name of PyTorch", "In NumPy it is `reshape`",
