@@ -187,9 +187,10 @@ class Kept(ast.NodeTransformer):
                  for name in names_made(target)]
         if isinstance(node, ast.FunctionDef):                          # each call begins anew
             calls.insert(0, ast.Expr(ast.Call(ast.Name("_begin", ast.Load()), [], [])))
-        if not hasattr(node, "body"):
+        body = getattr(node, "body", None)
+        if body is None:
             return [node, *calls]
-        node.body[:0] = calls
+        body[:0] = calls
         return node
 
     def keep(self, key, value):
