@@ -80,13 +80,11 @@ def strings(node, module=None):
 
 def of_the_errors():
     """What is said to errors of Python and NumPy."""
-    for _, diagnosis, sentence in (*errors.SAID, *errors.NO_ARRAY):
-        yield from (diagnosis, sentence)
-    yield from (words for _, words in errors.ASKED)
+    for _, *words in errors.RULES:
+        yield from filter(None, words)
     yield from (*questions.ASKED, *asking.SEEN.values())
     for kind in kinds.KINDS:
         yield from (kind.key, kind.question, kind.sentence)
-    yield from (*errors.MASK_INDEX, errors.WHICH, errors.WHOSE)
     yield from (kinds.HAND, errors.SHAPES)
 
 

@@ -18,12 +18,11 @@ from ..topics.questions import OF_KEY
 from .comparing import measured
 from .example import Example
 from .explaining import is_wrong, observed
-from .fitting import refitted
 from .kinds import HAND, KINDS
 from .operands import functions_of, names_in, source_of, tree_of
 from .report import kinds_in
 from .stop import FIRST
-from .tracing import Watch
+from .tracing import Watch, fitting_array
 
 NO_CAUSE = "No single cause is known. Compare each of your steps with the derivation: hint=3."
 ALL_SAID = "What is wrong stands in the report. hint=3 gives the derivation."
@@ -53,7 +52,7 @@ def told(checking, stop):
         where, question, code = story.where(), story.question(), story.code()
         cause, example = story.cause() or short_formula(derivation), story.example()
     else:
-        cause = f"{refitted(stop, checking)} {stop.cause}".strip() or say(
+        cause = f"{fitting_array(checking, stop.failure)} {stop.cause}".strip() or say(
             NO_CAUSE if stop.failure else ALL_SAID)
         where, question, example = stop.where, stop.question, None
     return dict(state=state_of(checking, stop), where=sentence(where), question=tidy(question),

@@ -1,4 +1,8 @@
-"""Read what a statement of the student that fails shows itself: its values and its syntax tree."""
+"""Read what a statement of the student that fails shows itself: its values and its syntax tree.
+
+A Failure holds an error and its line. The functions below it are the tests of the table in
+`errors`: each tells whether a Failure is of one kind, and some return the values to name.
+"""
 
 import ast
 import functools
@@ -12,20 +16,19 @@ import numpy as np
 
 import aiayn_course
 import aiayn_np
-from aiayn_np.module import Module, Parameter
+from aiayn_np.module import Cache, Module, Parameter
 
 from ..language import listed, say
-from .operands import is_pure, parts, shown, statement_at, tree_of, value_of
+from .operands import is_pure, parts, statement_at, tree_of, value_of
 from .stop import describe
 
 FOLDERS = tuple(package.__path__[0] for package in (aiayn_np, aiayn_course, np))
 NOT_STUDENTS = *FOLDERS, "<__array_function__", "<frozen"
-KEYWORDS = {"dim": "axis", "keepdim": "keepdims"}
-METHODS = {  # names of PyTorch, and what NumPy has
-    "view": "reshape", "permute": "transpose", "unsqueeze": "x[..., None]", "size": "shape",
-    "masked_fill": "np.where", "clamp": "np.clip", "contiguous": "np.ascontiguousarray",
-    "expand": "np.broadcast_to", "cat": "np.concatenate", "numel": "size", "t": ".T",
-    "float": "astype(np.float64)", "bmm": "@",
+PYTORCH = {  # names of PyTorch, and what NumPy has
+    "dim": "axis", "keepdim": "keepdims", "view": "reshape", "permute": "transpose",
+    "unsqueeze": "x[..., None]", "size": "shape", "masked_fill": "np.where", "clamp": "np.clip",
+    "contiguous": "np.ascontiguousarray", "expand": "np.broadcast_to", "cat": "np.concatenate",
+    "numel": "size", "t": ".T", "float": "astype(np.float64)", "bmm": "@",
 }
 REDUCTIONS = {"sum", "mean", "max", "min", "std", "var", "prod"}
 
@@ -33,77 +36,103 @@ REDUCTIONS = {"sum", "mean", "max", "min", "std", "var", "prod"}
 class Failure:
     """An error of the student's code, and the statement in which it came.
 
+    node : the expression that fails, or None
     found : [(code, value)] of what stands around the operation that failed
     """
 
     def __init__(self, error, what):
         self.error, self.what, self.text = error, what, describe(error).rstrip(".")
         self.frames = student_frames(error)
-        self.frame: Any = self.frames[-1][0] if self.frames else None
-        self.number: int = self.frames[-1][1] if self.frames else 0
-        last, _ = [*traceback.walk_tb(error.__traceback__)][-1]
-        self.found = parts(self.frame, self.number, last) if self.frames else []
-        self.statement = self.frame and statement_at(self.frame.f_code.co_filename, self.number)
+        inner: tuple[Any, int] = self.frames[-1] if self.frames else (None, 0)
+        self.frame, self.number = inner
+        self.last, _ = [*traceback.walk_tb(error.__traceback__)][-1]
+        self.statement: Any = None
+        self.node: Any = None
+        self.found = list[tuple[str, Any]]()
+        if self.frames:
+            self.statement = statement_at(self.frame.f_code.co_filename, self.number)
+            self.node, self.found = parts(self.statement, self.frame, self.last)
 
     @property
     def code(self):
         return code_of(self.frames[-1]) if self.frames else ""
 
     @property
+    def arrays(self):
+        return [x for _, x in self.found if isinstance(x, np.ndarray)]
+
+    @property
+    def shapes(self):
+        return [x.shape for x in self.arrays[:2]]
+
+    @property
+    def is_backward(self):
+        return ".backward(" in self.code
+
+    @property
     def in_part(self):
         """Tell whether code stops in the student's own backward of a part of the layer."""
         return len(self.frames) > 1 and self.frame.f_code.co_name == "backward"
 
+    @property
+    def in_ours(self):
+        """Tell whether it is the library that raises the error."""
+        return self.last.f_code.co_filename.startswith(FOLDERS[:2]) and bool(self.frames)
+
+    @property
+    def function(self):
+        """Return the name of the function whose call fails, without what stands before a dot."""
+        return name_of(self.node.func) if isinstance(self.node, ast.Call) else ""
+
+    @property
+    def is_product(self):
+        """Tell whether a matrix product of two arrays fails."""
+        return len(self.arrays) == 2 and (self.function in ("dot", "matmul") or isinstance(
+            getattr(self.node, "op", None), ast.MatMult))
+
+    @property
+    def is_broadcast(self):
+        """Tell whether two arrays stand side by side whose shapes do not fit."""
+        if self.is_product or self.in_ours or not isinstance(self.error, ValueError):
+            return False
+        if len(self.shapes) < 2:
+            return isinstance(self.node, ast.BinOp) or "broadcast" in self.text
+        try:
+            whole = np.broadcast_shapes(*self.shapes)
+        except ValueError:
+            return True
+        return isinstance(self.statement, ast.AugAssign) and whole != self.shapes[0]
+
     @functools.cached_property
-    def shown(self):
-        """Return (diagnosis, sentence, question) of what the line shows, or None."""
-        tests = {AttributeError: (name_of_pytorch,), TypeError: (name_of_pytorch, in_the_call),
-                 ValueError: (name_of_pytorch,), IndexError: (another_axis,)}
-        return next((said for test in tests.get(type(self.error), ()) if self.statement
-                     and (said := test(self.statement, self.frame))), None)
+    def nodes(self):
+        """Return the nodes of the statement."""
+        return [*ast.walk(self.statement or ast.Pass())]
 
     @property
     def calls(self):
+        return [node for node in self.nodes if isinstance(node, ast.Call)]
+
+    @property
+    def calls_around(self):
         """Return the calls in the student's function that holds the line."""
         return [node for function in ast.walk(tree_of(self.frame.f_code.co_filename))
                 if isinstance(function, ast.FunctionDef)
                 and function.lineno <= self.number <= (function.end_lineno or 0)
-                for node in ast.walk(function) if isinstance(node, ast.Call)] if self.frame else []
-
-    def has_call(self, name):
-        """Tell whether the function calls another one of a name."""
-        return any(ast.unparse(node.func).endswith(name) for node in self.calls)
-
-    @property
-    def loses_an_axis(self):
-        """Tell whether a sum, a mean or a maximum without keepdims stands in the function."""
-        return any(ast.unparse(node.func).rpartition(".")[2] in REDUCTIONS
-                   and not any(k.arg == "keepdims" for k in node.keywords) for node in self.calls)
-
-    @property
-    def product(self):
-        """Return the place of a matrix product that fails in what the line makes, or None.
-
-        The place is the name that the line gives the product, or in a `return` of several things
-        the number of the product among them.
-        """
-        value = getattr(self.statement, "value", None)
-        values = value.elts if isinstance(value, ast.Tuple) else [value]
-        places = [i for i, node in enumerate(values)
-                  if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult)
-                  and [*map(ast.unparse, (node.left, node.right))] == [c for c, _ in self.found]]
-        if not places or not isinstance(value, ast.Tuple):
-            return self.target if places else None
-        return places[0] if isinstance(self.statement, ast.Return) else None
+                for node in ast.walk(function) if isinstance(node, ast.Call)]
 
     @property
     def target(self):
         """Return the name that the line gives what it computes, or "" for what is returned."""
-        statement = self.statement
         if not self.what.endswith(self.frame.f_code.co_name if self.frame else "?"):
             return None                                                # what a helper returns
-        targets = getattr(statement, "targets", [getattr(statement, "target", None)])
+        targets = getattr(self.statement, "targets", [getattr(self.statement, "target", None)])
         return ast.unparse(targets[0]).removeprefix("self.") if targets[0] else ""
+
+    @property
+    def place(self):
+        """Return the number of the thing that fails among those that a line returns, or None."""
+        things = getattr(getattr(self.statement, "value", None), "elts", [])
+        return next((i for i, thing in enumerate(things) if self.node in ast.walk(thing)), None)
 
     @property
     def scope(self):
@@ -118,6 +147,10 @@ class Failure:
                 elif isinstance(x, np.ndarray) and not isinstance(value, Module):
                     found[f"{name}.{key}"] = x
         return found
+
+    def value(self, node):
+        """Return the value of an expression that can be computed again, or None."""
+        return value_of(node, self.frame) if node and is_pure(node, self.frame) else None
 
 
 def student_frames(error):
@@ -143,88 +176,11 @@ def code_of(place, most=60):
                             placeholder=" …")
 
 
-def name_of_pytorch(statement, frame):
-    """Name what is called as in PyTorch, and what NumPy has in its place."""
-    calls = {node.func: node for node in ast.walk(statement) if isinstance(node, ast.Call)}
-    for node in ast.walk(statement):
-        name = other = ""
-        if isinstance(node, ast.keyword) and node.arg in KEYWORDS:
-            name, other = node.arg, KEYWORDS[node.arg]
-        if isinstance(node, ast.Attribute) and is_pure(node.value, frame):
-            owner = value_of(node.value, frame)
-            if node.attr in METHODS and (isinstance(owner, np.ndarray) or owner is np):
-                name, other = node.attr, METHODS[node.attr]
-            if node.attr == "transpose" and len(getattr(calls.get(node), "args", ())) == 2:
-                name, other = "transpose", "swapaxes"
-        if name:
-            return ("a name of PyTorch", say("`{name}` is a name of PyTorch. In NumPy it is"
-                                             " `{other}`.", name=name, other=other),
-                    say("Which library does `{name}` belong to?", name=name))
-    return None
-
-
-def in_the_call(statement, frame):
-    """Name the arguments that a call must be given by name, and those that it does not take."""
-    calls = (node for node in ast.walk(statement) if isinstance(node, ast.Call))
-    for node in calls:
-        function = is_pure(node.func, frame) and value_of(node.func, frame)
-        if not inspect.isroutine(function) or any(isinstance(a, ast.Starred) for a in node.args):
-            continue
-        try:
-            some = inspect.signature(function).parameters
-        except ValueError:                                             # a function in C
-            continue
-        called, kinds = f"`{ast.unparse(node.func)}`", [p.kind for p in some.values()]
-        named = [name for name, p in some.items() if p.kind == p.KEYWORD_ONLY]
-        if named and len(node.args) > kinds.count(inspect.Parameter.POSITIONAL_OR_KEYWORD):
-            return ("signature", say("{function} takes {names} by name alone: {example}.",
-                                     function=called, example=f"`{named[0]}={named[0]}`",
-                                     names=listed([f"`{name}`" for name in named])),
-                    say("Which arguments of this call must be given by name?"))
-        others = [k.arg for k in node.keywords if k.arg and k.arg not in some]
-        if others and inspect.Parameter.VAR_KEYWORD not in kinds:
-            return ("signature", say("{function} takes no {name}. It takes {names}.",
-                                     function=called, name=f"`{others[0]}`",
-                                     names=listed([f"`{name}`" for name in some])),
-                    say("What does this function take, and what is it given?"))
-    return None
-
-
-def another_axis(statement, frame):
-    """Name the axis that an array of indices goes along, and the axes that are long enough."""
-    for node in ast.walk(statement):
-        for code, ids, axis, picked in picks(node, frame):
-            array = value_of(picked, frame)
-            if not (isinstance(array, np.ndarray) and isinstance(ids, np.ndarray) and ids.size
-                    and ids.dtype.kind == "i" and axis < array.ndim):
-                continue
-            largest, size = int(ids.max()), array.shape[axis]
-            fits = [str(n) for n, length in enumerate(array.shape) if largest < length]
-            if largest >= size and fits and not ast.unparse(picked).endswith("T"):
-                return ("index", say(
-                    "The numbers in {ids} go up to {largest}. They pick along axis {axis} of"
-                    " {array}, which has length {size}. Long enough is axis {others}.",
-                    ids=f"`{ast.unparse(code)}`", largest=largest, axis=axis, size=size,
-                    array=f"`{ast.unparse(picked)}`", others=listed(fits)),
-                    say("Along which axis must the numbers pick?"))
-    return None
-
-
-def picks(node, frame):
-    """Yield (code of indices, their value, axis, code of the array) of an index or np.take."""
-    if isinstance(node, ast.Subscript):
-        for axis, code in enumerate(getattr(node.slice, "elts", [node.slice])):
-            yield code, value_of(code, frame), axis, node.value
-    if isinstance(node, ast.Call) and ast.unparse(node.func) == "np.take" and len(node.args) == 2:
-        along = next((value_of(k.value, frame) for k in node.keywords if k.arg == "axis"), None)
-        if type(along) is int:
-            yield node.args[1], value_of(node.args[1], frame), along, node.args[0]
-
-
 def where_of(failure, case):
     """Return a sentence on the student's line that stops, and on the line that calls it."""
-    of_shapes = len(failure.found) > 1 and shown(failure.found) and any(word in failure.text for (
-        word) in ("matmul", "broadcast", "aligned", "boolean index", "too many indices"))
+    is_operator = len(failure.found) > 1 and isinstance(failure.node, ast.BinOp)
+    of_shapes = isinstance(failure.error, (ValueError, IndexError)) and not failure.in_ours and (
+        failure.is_broadcast or is_operator or any(x.dtype == bool for x in failure.arrays))
     error = type(failure.error).__name__ if of_shapes else failure.text.partition(". ")[0]
     where = say("{what} stops{line} with {error} ({case})." if case else
                 "{what} stops{line} with {error}.", what=failure.what, error=error.rstrip("."),
@@ -234,3 +190,221 @@ def where_of(failure, case):
         where += say(" Line {number} calls it: `{code}`.", number=frames[-2][1],
                      code=code_of(frames[-2]))
     return where
+
+
+def name_of(node):
+    """Return the last name of what is called, such as sum for x.sum."""
+    return ast.unparse(node).rpartition(".")[2]
+
+
+def pytorch(failure):
+    """Name what is called as in PyTorch, and what NumPy has in its place."""
+    for node in failure.nodes:
+        name = getattr(node, "arg", getattr(node, "attr", ""))
+        owner = failure.value(getattr(node, "value", None))
+        if name in PYTORCH and (isinstance(node, ast.keyword) == (name in ("dim", "keepdim"))) and (
+                isinstance(node, ast.keyword) or isinstance(owner, np.ndarray) or owner is np):
+            return dict(name=name, other=PYTORCH[name])
+    swaps = any(name_of(node.func) == "transpose" and len(node.args) == 2
+                and ast.unparse(node.func) != "np.transpose" for node in failure.calls)
+    return dict(name="transpose", other="swapaxes") if swaps else None
+
+
+def signatures(failure):
+    """Yield (call, its code, its parameters) of the calls in a line that raises a TypeError."""
+    for node in failure.calls if isinstance(failure.error, TypeError) else ():
+        function = failure.value(node.func)
+        if inspect.isroutine(function) and not any(isinstance(a, ast.Starred) for a in node.args):
+            try:
+                some = inspect.signature(function).parameters
+            except ValueError:                                         # a function in C
+                continue
+            yield node, f"`{ast.unparse(node.func)}`", some
+
+
+def by_name_alone(failure):
+    """Name the arguments that a call must be given by name."""
+    for node, function, some in signatures(failure):
+        named = [name for name, p in some.items() if p.kind == p.KEYWORD_ONLY]
+        if named and len(node.args) > len(some) - len(named):
+            return dict(function=function, names=listed([f"`{name}`" for name in named]),
+                        example=f"`{named[0]}={named[0]}`")
+    return None
+
+
+def unknown_option(failure):
+    """Name the arguments that a call does not take."""
+    for node, function, some in signatures(failure):
+        others = [k.arg for k in node.keywords if k.arg and k.arg not in some]
+        if others and not any(p.kind == p.VAR_KEYWORD for p in some.values()):
+            return dict(function=function, name=f"`{others[0]}`",
+                        names=listed([f"`{name}`" for name in some]))
+    return None
+
+
+def other_arguments(failure):
+    """Tell whether a function is called with other arguments than those of its first line."""
+    few = any(not node.keywords and len(node.args) < sum(
+        p.default is p.empty and p.kind < p.VAR_POSITIONAL for p in some.values())
+              for node, _, some in signatures(failure))
+    return few or (isinstance(failure.error, TypeError) and not failure.frames)
+
+
+def two_for_one(failure):
+    """Name max or min if it is given two arrays."""
+    node, name = failure.node, failure.function.removeprefix("a")
+    if name not in ("max", "min") or any(k.arg == "axis" for k in node.keywords):
+        return None
+    several = len(node.args) > 1 or isinstance(node.args[0], (ast.List, ast.Tuple))
+    return dict(name=name) if several else None
+
+
+def stands_here(*types):
+    """Return a test whether something of some types stands in the place of an array.
+
+    A shape is no mistake, nor is a cache that a backward is given.
+    """
+    def test(failure):
+        if is_unpacking(failure) or isinstance(failure.error, KeyError):
+            return False
+        values = [x for _, x in failure.found if not is_shape(x) and not (
+            failure.is_backward and isinstance(x, (Cache, tuple, dict)))]
+        return any(isinstance(x, types) for x in values) or (Parameter in types and any(
+            x.dtype == object for x in failure.arrays))                # np.zeros_like(p)
+    return test
+
+
+def is_shape(value):
+    return isinstance(value, tuple) and all(isinstance(n, int) for n in value)
+
+
+def cache_of_another(failure):
+    return failure.in_part and not isinstance(failure.error, AttributeError) and any(
+        isinstance(x, (Cache, tuple, dict)) and not is_shape(x) for _, x in failure.found)
+
+
+def several_for_one(failure):
+    """Tell whether several gradients stand in the place of one."""
+    if failure.is_backward and isinstance(failure.node, ast.Call) and failure.node.args:
+        return isinstance(failure.value(failure.node.args[0]), tuple)
+    return failure.what.endswith(".backward") and stands_here(tuple)(failure)
+
+
+def not_kept(failure):
+    """Name what a cache or a layer does not have."""
+    error = failure.error
+    if isinstance(error, KeyError) and error.args:
+        return dict(name=error.args[0])
+    owner = getattr(error, "obj", None)
+    of_an_array = isinstance(owner, tuple) and hasattr(np.ndarray, error.name)
+    if owner is None or isinstance(owner, Parameter) or of_an_array:
+        return None
+    return dict(name=error.name)
+
+
+def none(failure):
+    """Tell whether None stands where something else is needed."""
+    if isinstance(failure.error, AttributeError):
+        return failure.error.obj is None and bool(failure.error.name)
+    values = [x for _, x in failure.found] + [
+        failure.value(k.value) for node in failure.calls for k in node.keywords]
+    return isinstance(failure.error, TypeError) and any(
+        x is None or (isinstance(x, np.ndarray) and x.dtype.kind == "O") for x in values)
+
+
+def truth(failure):
+    """Tell whether an array is asked for one truth value."""
+    asked = []
+    for node in failure.nodes if isinstance(failure.error, ValueError) else ():
+        asked += [getattr(node, "test", None), getattr(node, "operand", None)]
+        asked += getattr(node, "values", [])
+        asked += node.args if isinstance(node, ast.Call) and name_of(node.func) == "bool" else []
+    return any(isinstance(x, np.ndarray) and x.size > 1 for x in map(failure.value, asked))
+
+
+def whole_power(failure):
+    """Tell whether a whole number is raised to a negative whole number."""
+    node, raised = failure.node, failure.function == "power"
+    if not raised and not isinstance(getattr(node, "op", None), ast.Pow):
+        return False
+    whole = [np.asarray(failure.value(x)) for x in (
+        node.args if raised else (node.left, node.right))]
+    return all(x.dtype.kind == "i" for x in whole) and bool((whole[1] < 0).any())
+
+
+def is_unpacking(failure):
+    """Tell whether the names on the left of a line are not as many as the things on the right."""
+    targets = getattr(failure.statement, "targets", [None])
+    return isinstance(targets[0], (ast.Tuple, ast.List)) and failure.node is None and (
+        isinstance(failure.error, (ValueError, TypeError)))
+
+
+def another_axis(failure):
+    """Name the axis that an array of indices goes along, and the axes that are long enough."""
+    for code, ids, axis, picked in picks(failure):
+        array = failure.value(picked)
+        if isinstance(array, np.ndarray) and isinstance(ids, np.ndarray) and ids.size and (
+                ids.dtype.kind == "i" and axis < array.ndim):
+            largest, size = int(ids.max()), array.shape[axis]
+            fits = [str(n) for n, length in enumerate(array.shape) if largest < length]
+            if largest >= size and fits:
+                return dict(ids=f"`{ast.unparse(code)}`", largest=largest, axis=axis, size=size,
+                            array=f"`{ast.unparse(picked)}`", others=listed(fits))
+    return None
+
+
+def picks(failure):
+    """Yield (code of indices, their value, axis, code of the array) of an index or np.take."""
+    for node in failure.nodes if isinstance(failure.error, IndexError) else ():
+        if isinstance(node, ast.Subscript):
+            for axis, code in enumerate(getattr(node.slice, "elts", [node.slice])):
+                yield code, failure.value(code), axis, node.value
+        if isinstance(node, ast.Call) and name_of(node.func) == "take" and len(node.args) == 2:
+            along = next((failure.value(k.value) for k in node.keywords if k.arg == "axis"), None)
+            if type(along) is int:
+                yield node.args[1], failure.value(node.args[1]), along, node.args[0]
+
+
+def one_too_large(failure):
+    """Name an index that is the length of its axis."""
+    for _, index, axis, picked in picks(failure):
+        shape = np.shape(failure.value(picked))
+        if type(index) is int and axis < len(shape) and index == shape[axis]:
+            return dict(name=index)
+    return None
+
+
+def all_axes_reversed(failure):
+    return failure.is_product and ".grad" in ast.unparse(failure.statement) and any(
+        (code.endswith(".T") or "transpose(" in code) and np.ndim(x) > 2
+        for code, x in failure.found)
+
+
+def axes_from_the_front(failure):
+    """Tell whether axes that are exchanged in a product are counted from the front."""
+    return failure.is_product and any(
+        isinstance(arg, ast.Constant) for node in ast.walk(failure.node)
+        if isinstance(node, ast.Call) and name_of(node.func) in ("swapaxes", "transpose")
+        for arg in node.args)
+
+
+def np_dot(failure):
+    """Tell whether np.dot is given two stacks of matrices, or was given them before."""
+    here = any(min(np.ndim(failure.value(x)) for x in node.args) > 2 for node in failure.calls
+               if name_of(node.func) == "dot")
+    before = any(name_of(node.func) == "dot" for node in failure.calls_around) and any(
+        x.ndim > 4 for x in failure.arrays)
+    return (failure.is_product or failure.is_broadcast) and (here or before)
+
+
+def axis_lost(failure):
+    """Tell whether the second array is the first one without an axis that a sum took away."""
+    is_short = len(failure.shapes) > 1 and is_without_an_axis(*failure.shapes[::-1])
+    return failure.is_broadcast and is_short and any(
+        name_of(node.func) in REDUCTIONS and not any(k.arg == "keepdims" for k in node.keywords)
+        for node in failure.calls_around)
+
+
+def is_without_an_axis(short, long):
+    """Tell whether the shape `short` is `long` without one of its axes."""
+    return any(short == long[:i] + long[i + 1 :] for i in range(len(long)))

@@ -27,26 +27,25 @@ GIVING = "np.finfo", "float", "np.exp", "math.exp", "np.sqrt", "math.sqrt"  # ca
 FAILED = object()
 
 
-def parts(frame, line, last):
-    """Return [(code, value)] of what stands around the operation that fails in a line, or [].
+def parts(statement, frame, last):
+    """Return what fails in a statement, or None, and [(code, value)] of what stands around it.
 
     frame : the student's frame in which it fails; only what changes nothing is computed again
     last : the frame that raised the error, which may be one of a function that the line calls
     """
-    statement = statement_at(frame.f_code.co_filename, line)
     for node in after_its_parts(statement or ast.Pass()):
         if isinstance(node, ast.expr) and fails(node, frame, last):
-            return values(node.args if isinstance(node, ast.Call) and not is_pure(
+            return node, values(node.args if isinstance(node, ast.Call) and not is_pure(
                 node, frame) else children(node), frame)
     if isinstance(statement, ast.AugAssign):
-        return values([statement.target, statement.value], frame)
+        return None, values([statement.target, statement.value], frame)
     if isinstance(statement, ast.Assign):
         target = statement.targets[0]
         kept = [target] if isinstance(target, (ast.Subscript, ast.Attribute)) else []
         if isinstance(target, ast.Subscript) and not values(kept, frame):
             kept = children(target)                                    # it is the index that fails
-        return values([*kept, statement.value], frame)
-    return []
+        return None, values([*kept, statement.value], frame)
+    return None, []
 
 
 def fails(node, frame, last):

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..exercise import SUBJECTS
+from ..language import say
 from .comparing import is_numbers, same
 from .edits import made
 from .explaining import observed, predict
@@ -26,6 +27,8 @@ from .operands import source_of, statement_at, tree_of
 from .stop import Stop
 
 Key = tuple[str, int, str]  # file, line, name; "" is what a function returns
+TURNED, REVERSED, ORDER, ANOTHER = range(4)  # kinds of proposals
+MEET = "In a @ b the last axis of a meets the last but one of b."
 ARGUMENT = 0  # the line of what a function is given
 CALLED = "__init__", "forward", "backward", "step"
 MOST = 3000  # values that are kept of one run
@@ -174,7 +177,7 @@ class Kept(ast.NodeTransformer):
         return ast.Call(ast.Name("_keep", ast.Load()), [ast.parse(repr(key), mode="eval").body,
                                                        node], [])
 
-    def generic_visit(self, node: Any):
+    def generic_visit(self, node: Any) -> Any:
         super().generic_visit(node)
         if isinstance(node, (ast.BinOp, ast.Call, ast.Compare)):
             return self.kept("", node)
@@ -354,3 +357,54 @@ def is_made(statement):
                                                    and not isinstance(statement.value,
                                                                       (ast.Name, ast.Attribute)))
 
+
+
+def fitting_array(checking, failure):
+    """Return a sentence on the array that belongs into a matrix product that stops, or "".
+
+    Only what makes a value of the right formula is said, and only if nothing else makes one. The
+    value that the formula calls as the line calls the product comes first.
+    """
+    is_product = failure and failure.is_product and min(x.ndim for x in failure.arrays) > 1
+    if not is_product or checking.stage == "function":
+        return ""
+    trial, target = checking.trial, failure.target
+    if target == "" and checking.stage == "backward" and (failure.place or 0) < len(trial.moving):
+        target = f"grad_{trial.moving[failure.place or 0]}"
+    right = kept_of(checking.formula, checking.stage, trial)
+    named = [x for (name, _), some in right.items() if name == target for x in some]
+    named += [x for name, x in trial.expected.items() if name == target]
+    for wanted in (named, [x for some in right.values() for x in some]):
+        found = {kind: said for kind, said, a, b in proposals(failure.found, failure.scope)
+                 if any(same(product(a, b), value) for value in wanted)}
+        if found:
+            return found.popitem()[1] if len(found) == 1 else ""
+    return ""
+
+
+def proposals(found, scope):
+    """Yield (kind, sentence, a, b) for what may stand in a matrix product of two arrays."""
+    (one, x), (other, y) = ((code, x) for code, x in found if isinstance(x, np.ndarray))
+    for code, a, b in (one, x.mT, y), (other, x, y.mT):
+        yield TURNED, say("Here the .mT of {codes} is too much." if code.endswith(
+            ".mT") else "Here {codes} must be transposed, .mT.", codes=f"`{code}`") + (
+            f" {say(MEET)}"), a, b
+    for code, a, b in (one, x.T.mT, y), (other, x, y.T.mT):
+        if max(a.ndim, b.ndim) > 2:                                    # K_T = K.T, lines before
+            yield REVERSED, say("All axes of {code} are reversed, as .T does it. .mT swaps the"
+                                  " last two alone.", code=f"`{code}`"), a, b
+    yield ORDER, say("{one} and {other} belong in the other order.", one=f"`{one}`",
+                       other=f"`{other}`") + f" {say(MEET)}", y, x
+    for name, z in scope.items():
+        for code, a, b, old in (one, z, y, x), (other, x, z, y):
+            if z.ndim > 1 and not any(np.array_equal(z, some) for some in (old, old.T, old.mT)):
+                yield ANOTHER, say("Here {name} belongs, where {code} stands.", name=f"`{name}`",
+                                     code=f"`{code}`"), a, b
+
+
+def product(a, b):
+    """Return a @ b, or nan if the shapes do not fit."""
+    try:
+        return a @ b
+    except (ValueError, TypeError):
+        return np.nan
