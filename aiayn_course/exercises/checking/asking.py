@@ -50,7 +50,7 @@ def told(checking, stop):
     if stop.finding:
         story = Story(checking, stop)
         where, question, code = story.where(), story.question(), story.code()
-        cause, example = story.cause() or short_formula(derivation), story.example()
+        cause, example = story.cause() or say(NO_CAUSE), story.example()
     else:
         cause = f"{fitting_array(checking, stop.failure)} {stop.cause}".strip() or say(
             NO_CAUSE if stop.failure else ALL_SAID)
@@ -147,14 +147,6 @@ def in_his_names(code, names, used, made_of):
     except SyntaxError:
         return code
     return named if len(named) <= max(LONG, len(code)) else code
-
-
-def short_formula(derivation):
-    """Return a sentence with the formula that a derivation begins with, if it is one short line."""
-    formula = FIRST.match(derivation[0])[0]                            # type: ignore[index]
-    short = re.match(r"\w+ = .*", formula) and len(formula) <= LONG
-    return say("No single cause is known. The formula is {formula}", formula=formula) if (
-        short) else say(NO_CAUSE)
 
 
 def question_of(edit):

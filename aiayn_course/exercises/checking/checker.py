@@ -140,7 +140,8 @@ def must_be_the_students(subject, student):
     methods = [getattr(student, "func", student)]
     if inspect.isclass(student):
         wanted = [n for n, m in vars(subject.reference).items() if inspect.isfunction(m)]
-        methods += [owner(student, name) for name in wanted if hasattr(student, name)]
+        methods += [next(c for c in student.__mro__ if name in vars(c))
+                    for name in wanted if hasattr(student, name)]
     for method in methods:
         if method is not Module and method.__module__.split(".")[0] in PACKAGES:
             raise Stop("not yours", say("A method of this {name} is inherited from aiayn_np:"
@@ -157,8 +158,3 @@ def must_have_the_defaults(subject, student):
                 "Without an argument {name}, {subject} takes {own}, and must take {default}. Leave"
                 " the first line as it is in the stub.", name=f"`{name}`", subject=subject.name,
                 own=own, default=default))
-
-
-def owner(student, name):
-    """Return the class that defines a method of the student's class."""
-    return next(c for c in student.__mro__ if name in vars(c))

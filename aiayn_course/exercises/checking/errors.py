@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from aiayn_np.module import Cache, Module, Parameter
+from aiayn_np.module import Module, Parameter
 
 from ..language import say
 from .failing import (
@@ -29,13 +29,11 @@ from .failing import (
     not_kept,
     np_dot,
     one_too_large,
-    other_arguments,
     pytorch,
     several_for_one,
     stands_here,
     truth,
     two_for_one,
-    unknown_option,
     where_of,
     whole_power,
 )
@@ -88,12 +86,10 @@ RULES = (
          "Which library does `{name}` belong to?"),
     Rule(by_name_alone, "signature", "{function} takes {names} by name alone: {example}.",
          "Which arguments of this call must be given by name?"),
-    Rule(unknown_option, "signature", "{function} takes no {name}. It takes {names}.",
-         "What does this function take, and what is it given?"),
-    Rule(other_arguments, "signature", "The first line must be that of the stub, with self in"
-         " front and with every argument under its name; and what is called must get what it asks"
-         " for.", TAKES),
-    Rule(lambda f: isinstance(f.error, NameError) and dict(name=f.text.split("'")[1]),
+    Rule(lambda f: isinstance(f.error, TypeError) and not f.frames, "signature",
+         "The first line must be that of the stub, with self in front and with every argument under"
+         " its name; and what is called must get what it asks for.", TAKES),
+    Rule(lambda f: isinstance(f.error, NameError) and dict(name=f.error.name),
          "unknown name", "{name} is not known here: what was computed in forward comes from the"
          " cache, what belongs to the layer from self, and np and math from an import at the top"
          " of the file.", MADE),
@@ -116,9 +112,6 @@ RULES = (
          " cache = layer.forward(x)`, or take its matrix, layer.W.value.", WHICH),
     Rule(several_for_one, "not unpacked", GRADIENTS, WHICH),
     Rule(stands_here(tuple), "not unpacked", UNPACK, WHICH),
-    Rule(stands_here(Cache, dict), "cache for an array", "A cache stands here in the place of an"
-         " array. Take the array out of it, or pass the cache that this function made itself.",
-         WHICH),
     Rule(none, "None", "Something is None here: a bias that a layer does not have, an option that"
          " was not given, or a function without `return`.", "What is None here, and in which"
          " case?"),
@@ -156,9 +149,6 @@ RULES = (
     Rule(one_too_large, "index", "The first index is 0, so the last one is the length less 1:"
          " {name} is one too large.", "Which index is the last one here, and for which do you"
          " ask?"),
-    Rule(lambda f: is_index(f) and f.function == "at" and not any(x.dtype.kind in "ib" for x in
-         f.arrays), "index", "An index holds whole numbers. np.add.at is given the array, the"
-         " indices and the values, in this order.", EXPECTED),
     Rule(lambda f: isinstance(f.error, (IndexError, np.exceptions.AxisError)) or (f.function ==
          "diag"), "number of axes", "There may be any number of axes in front: count them from"
          " the end, -1, -2, and sum along the last one.", AXES),
@@ -178,7 +168,6 @@ RULES = (
     Rule(np_dot, "another product", "From three axes on np.dot is not @: it makes all pairs of"
          " matrices. Write @, and X.mT for the last two axes swapped.", OVER),
     Rule(lambda f: f.is_product, "error", "", OVER),
-    Rule(lambda f: f.is_broadcast and f.in_part, "shapes", PARTS, TOGETHER),
     Rule(lambda f: f.is_broadcast and f.what.endswith(".backward") and isinstance(f.statement,
          ast.Return) and isinstance(getattr(f.node, "op", None), ast.Add), "wrong count", SUM,
          TOGETHER),

@@ -178,9 +178,11 @@ def code_of(place, most=60):
 
 def where_of(failure, case):
     """Return a sentence on the student's line that stops, and on the line that calls it."""
-    is_operator = len(failure.found) > 1 and isinstance(failure.node, ast.BinOp)
-    of_shapes = isinstance(failure.error, (ValueError, IndexError)) and not failure.in_ours and (
-        failure.is_broadcast or is_operator or any(x.dtype == bool for x in failure.arrays))
+    is_told = failure.is_product or failure.is_broadcast or (
+        len(failure.found) > 1 and isinstance(failure.node, ast.BinOp)) or any(
+        x.dtype == bool for x in failure.arrays)
+    of_shapes = is_told and not failure.in_ours and isinstance(
+        failure.error, (ValueError, IndexError))
     error = type(failure.error).__name__ if of_shapes else failure.text.partition(". ")[0]
     where = say("{what} stops{line} with {error} ({case})." if case else
                 "{what} stops{line} with {error}.", what=failure.what, error=error.rstrip("."),
@@ -210,44 +212,17 @@ def pytorch(failure):
     return dict(name="transpose", other="swapaxes") if swaps else None
 
 
-def signatures(failure):
-    """Yield (call, its code, its parameters) of the calls in a line that raises a TypeError."""
-    for node in failure.calls if isinstance(failure.error, TypeError) else ():
-        function = failure.value(node.func)
-        if inspect.isroutine(function) and not any(isinstance(a, ast.Starred) for a in node.args):
-            try:
-                some = inspect.signature(function).parameters
-            except ValueError:                                         # a function in C
-                continue
-            yield node, f"`{ast.unparse(node.func)}`", some
-
-
 def by_name_alone(failure):
     """Name the arguments that a call must be given by name."""
-    for node, function, some in signatures(failure):
-        named = [name for name, p in some.items() if p.kind == p.KEYWORD_ONLY]
-        if named and len(node.args) > len(some) - len(named):
-            return dict(function=function, names=listed([f"`{name}`" for name in named]),
-                        example=f"`{named[0]}={named[0]}`")
+    for node in failure.calls if isinstance(failure.error, TypeError) else ():
+        function = failure.value(node.func)
+        if inspect.ismethod(function) or inspect.isfunction(function):
+            some = inspect.signature(function).parameters
+            named = [name for name, p in some.items() if p.kind == p.KEYWORD_ONLY]
+            if named and len(node.args) > len(some) - len(named):
+                return dict(function=f"`{ast.unparse(node.func)}`", names=listed([
+                    f"`{name}`" for name in named]), example=f"`{named[0]}={named[0]}`")
     return None
-
-
-def unknown_option(failure):
-    """Name the arguments that a call does not take."""
-    for node, function, some in signatures(failure):
-        others = [k.arg for k in node.keywords if k.arg and k.arg not in some]
-        if others and not any(p.kind == p.VAR_KEYWORD for p in some.values()):
-            return dict(function=function, name=f"`{others[0]}`",
-                        names=listed([f"`{name}`" for name in some]))
-    return None
-
-
-def other_arguments(failure):
-    """Tell whether a function is called with other arguments than those of its first line."""
-    few = any(not node.keywords and len(node.args) < sum(
-        p.default is p.empty and p.kind < p.VAR_POSITIONAL for p in some.values())
-              for node, _, some in signatures(failure))
-    return few or (isinstance(failure.error, TypeError) and not failure.frames)
 
 
 def two_for_one(failure):
@@ -323,13 +298,9 @@ def truth(failure):
 
 
 def whole_power(failure):
-    """Tell whether a whole number is raised to a negative whole number."""
-    node, raised = failure.node, failure.function == "power"
-    if not raised and not isinstance(getattr(node, "op", None), ast.Pow):
-        return False
-    whole = [np.asarray(failure.value(x)) for x in (
-        node.args if raised else (node.left, node.right))]
-    return all(x.dtype.kind == "i" for x in whole) and bool((whole[1] < 0).any())
+    """Tell whether a power fails: NumPy has none of whole numbers that is negative."""
+    return isinstance(failure.error, ValueError) and (failure.function == "power" or isinstance(
+        getattr(failure.node, "op", None), ast.Pow)) and not failure.is_broadcast
 
 
 def is_unpacking(failure):
@@ -354,15 +325,11 @@ def another_axis(failure):
 
 
 def picks(failure):
-    """Yield (code of indices, their value, axis, code of the array) of an index or np.take."""
+    """Yield (code of an index, its value, axis, code of the array) of what is indexed."""
     for node in failure.nodes if isinstance(failure.error, IndexError) else ():
         if isinstance(node, ast.Subscript):
             for axis, code in enumerate(getattr(node.slice, "elts", [node.slice])):
                 yield code, failure.value(code), axis, node.value
-        if isinstance(node, ast.Call) and name_of(node.func) == "take" and len(node.args) == 2:
-            along = next((failure.value(k.value) for k in node.keywords if k.arg == "axis"), None)
-            if type(along) is int:
-                yield node.args[1], failure.value(node.args[1]), along, node.args[0]
 
 
 def one_too_large(failure):

@@ -147,11 +147,8 @@ def is_result(place, names):
     return is_whole(place, names) and not isinstance(place.parents[-1], ast.Assign)
 
 
-def is_argument(place, names):
-    return is_array(place, names) and place.node.id in names.arguments
-
-
-PLACES = {"G": is_argument, "N": is_array, "R": is_whole, "E": is_result}
+PLACES = {"N": is_array, "R": is_whole, "E": is_result, "G": lambda place, names: is_array(
+    place, names) and place.node.id in names.arguments}
 
 
 def is_index(place):
@@ -182,15 +179,11 @@ def written(node, args, options, function=None):
     return f"{function or text(node.func)}({', '.join([*args, *options])})"
 
 
-def left_out(is_part):
-    """Return a rule that leaves out a function: a part of self, or another one."""
-    @of_a_call
-    def find(node, name, args, options):
-        of_self = name in ("forward", "backward") or text(node.func).startswith("self.")
-        part = text(node.func.value) if name in ("forward", "backward") else name
-        yield from ((arg, part, dict(function=name)) for arg in args
-                    if arg[0] != "*" and of_self == is_part and name != "sqrt")
-    return find
+@of_a_call
+def left_out(node, name, args, options):
+    part = text(node.func.value) if name in ("forward", "backward") else name
+    yield from ((arg, part, dict(function=name)) for arg in args
+                if arg[0] != "*" and name != "sqrt")
 
 
 @of_a_call
@@ -210,13 +203,6 @@ def not_passed_on(node, name, args, options):
     for i, option in enumerate(node.keywords):
         if option.arg not in ("axis", "keepdims", "dtype"):
             yield written(node, args, options[:i] + options[i + 1 :]), option.arg
-
-
-@of_a_call
-def exchanged_arguments(node, name, args, options):
-    for i, j in itertools.combinations(range(len(args)) if name != "where" else (), 2):
-        other = {i: args[j], j: args[i]}
-        yield written(node, [other.get(n, arg) for n, arg in enumerate(args)], options), args[0]
 
 
 def another_array(place, names):
@@ -326,9 +312,8 @@ LIKELY = (
     Kind("condition ignored", CONDITION, "It is as if the condition {piece} had no effect",
          (ignored,), is_device=True, is_missing=True),
     Kind("{function} left out", STEP, LEFT_OUT, (
-        left_out(False), ("A.mT", "A", "mT"), ("A.T", "A", "T"),
+        left_out, ("A.mT", "A", "mT"), ("A.T", "A", "T"),
         ("A.swapaxes(B, C)", "A", "swapaxes")), is_missing=True),
-    Kind("{function} left out", STEP, LEFT_OUT, (left_out(True),)),
     Kind("sqrt left out", "What does the formula divide by a root, and how often?",
          "It is as if `sqrt` were left out, or divided by twice",
          (("math.sqrt(A)", "A", ""), ("np.sqrt(A)", "A", ""))),
@@ -355,8 +340,6 @@ LIKELY = (
     Kind("factor twice", MORE, "It is as if the factor {piece} came in twice",
          (("A * B", "A * B * B", "B"), ("A / B", "A / B / B", "B")), speaks=True),
     Kind("the opposite", OPPOSITE, INVERTED, (("np.where(A, B, C)", "np.where(A, C, B)", "A"),)),
-    Kind("order of the arguments", ARRAY, "It is as if the arguments came in another order",
-         (exchanged_arguments,)),
     Kind("another size", "Of which axis is the length that must stand here?",
          "It is as if the length of another axis stood here", (another_index(True),)),
     Kind("another index", "Which entries must be picked here?",

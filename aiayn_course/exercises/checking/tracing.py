@@ -374,7 +374,7 @@ def fitting_array(checking, failure):
     right = kept_of(checking.formula, checking.stage, trial)
     named = [x for (name, _), some in right.items() if name == target for x in some]
     named += [x for name, x in trial.expected.items() if name == target]
-    for wanted in (named, [x for some in right.values() for x in some]):
+    for wanted in named, [x for some in right.values() for x in some]:
         found = {kind: said for kind, said, a, b in proposals(failure.found, failure.scope)
                  if any(same(product(a, b), value) for value in wanted)}
         if found:
