@@ -22,7 +22,7 @@ from .kinds import HAND, KINDS
 from .operands import functions_of, names_in, source_of, tree_of
 from .report import kinds_in
 from .stop import FIRST
-from .tracing import Watch, fitting_array
+from .tracing import Watch, fitting_array, helper_of
 
 NO_CAUSE = "No single cause is known. Compare each of your steps with the derivation: hint=3."
 ALL_SAID = "What is wrong stands in the report. hint=3 gives the derivation."
@@ -95,7 +95,7 @@ def beside(checking, stop):
                         formula.made_of)
     if stop.diagnosis == "overwritten":
         code = f"self.{tensor} += {code}"
-    elif code in mine:
+    elif re.search(rf"(^|= |return ){re.escape(code)}($|,)", mine):
         return say("Your line {code} is that of the formula: look at what comes into it.",
                    code=f"`{mine}`")
     return yours(mine, tensor) + " " + say(
@@ -232,8 +232,8 @@ class Story:
         if spot.doubt:
             where += say(" Or {name} in line {line} already.",
                          name=f"`{spot.doubt[2]}`", line=spot.doubt[1])
-        elif spot.helper:
-            where += say(" Or what {name} is given.", name=f"`{spot.helper}`")
+        elif helper := helper_of(*spot.key):
+            where += say(" Or what {name} is given.", name=f"`{helper}`")
         return where if width(where) <= WIDTH else where.replace(code, f"\n{code}")
 
     def question(self):

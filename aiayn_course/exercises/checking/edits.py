@@ -135,9 +135,8 @@ class Formula:
         names, known = Names(self.tree), [self.known_one(*entry) for entry in self.known]
         likely, others = ([edit for kind in kinds for edit in self.of_kind(kind, names)]
                           for kinds in (LIKELY, OTHER_KINDS))
-        ones, of_a_number = ([edit for edit in known if edit.is_open == is_open]
-                             for is_open in (False, True))
-        return [*ones, *likely, *of_a_number, *others]
+        return [*(edit for edit in known if not edit.is_open), *likely,
+                *(edit for edit in known if edit.is_open), *others]
 
     def of_kind(self, kind, names):
         """List the Edits of one kind: in one place, then wherever the same may be done."""
@@ -147,7 +146,8 @@ class Formula:
             for code, piece, key in kind.codes(place, names):
                 edit = Edit(self, key, [(i, code)], piece, kind, self.whys.get(key, ""))
                 found.append(edit)
-                same = code if isinstance(place.node, (ast.Name, ast.Attribute)) else ""
+                same = (text(place.node), code) if isinstance(
+                    place.node, (ast.Name, ast.Attribute)) else ""
                 for group in ((key, piece, same), (key, piece, same, place.parents[0])):
                     groups.setdefault(group, dataclasses.replace(edit, parts=[])).parts.append(
                         (i, code))                                     # everywhere, in one line

@@ -175,11 +175,11 @@ RULES = (
          "transposed", "One of the two is the other one's transpose: check the order of the"
          " factors.", TOGETHER),
     Rule(lambda f: f.is_broadcast and isinstance(f.statement, ast.AugAssign) and (".grad" in
-         ast.unparse(f.statement.target)), "not summed", "A parameter serves all positions of all"
-         " sequences, so its gradient is the sum over them: sum over all axes in front, without"
-         " keepdims. They are one axis where the positions are laid one below another,"
-         " x.reshape(-1, x.shape[-1]), and grad_y too.", "Which axes does the array on the left"
-         " not have, and what must happen along them?"),
+         ast.unparse(f.statement.target)) and f.arrays[1].ndim > f.arrays[0].ndim, "not summed",
+         "A parameter serves all positions of all sequences, so its gradient is the sum over them:"
+         " sum over all axes in front, without keepdims. They are one axis where the positions are"
+         " laid one below another, x.reshape(-1, x.shape[-1]), and grad_y too.", "Which axes does"
+         " the array on the left not have, and what must happen along them?"),
     Rule(axis_lost, "axis lost", "The second array has lost an axis"
          " of the first: a sum, mean or max along an axis needs keepdims=True to stay beside it.",
          TOGETHER),
@@ -212,11 +212,9 @@ def stop_of(error, what, case):
 
 def advice(failure):
     """Return (diagnosis, sentence, question) for an error."""
-    for rule in RULES:
-        if found := rule.test(failure):
-            values = found if isinstance(found, dict) else {}
-            return rule.diagnosis, say(rule.sentence, **values), say(rule.question, **values)
-    return "error", "", say(EXPECTED)
+    rule, found = next((rule, found) for rule in RULES if (found := rule.test(failure)))
+    values = found if isinstance(found, dict) else {}
+    return rule.diagnosis, say(rule.sentence, **values), say(rule.question, **values)
 
 
 def shape_guess(got, want, sizes):

@@ -179,11 +179,15 @@ def written(node, args, options, function=None):
     return f"{function or text(node.func)}({', '.join([*args, *options])})"
 
 
-@of_a_call
-def left_out(node, name, args, options):
-    part = text(node.func.value) if name in ("forward", "backward") else name
-    yield from ((arg, part, dict(function=name)) for arg in args
-                if arg[0] != "*" and name != "sqrt")
+def left_out(is_part):
+    """Return a rule that leaves out a function: a part of self, or another one."""
+    @of_a_call
+    def find(node, name, args, options):
+        is_method = name in ("forward", "backward")
+        of_self = is_method or text(node.func).startswith("self.")
+        yield from ((arg, text(node.func.value) if is_method else name, dict(function=name))
+                    for arg in args if arg[0] != "*" and of_self == is_part and name != "sqrt")
+    return find
 
 
 @of_a_call
@@ -312,8 +316,9 @@ LIKELY = (
     Kind("condition ignored", CONDITION, "It is as if the condition {piece} had no effect",
          (ignored,), is_device=True, is_missing=True),
     Kind("{function} left out", STEP, LEFT_OUT, (
-        left_out, ("A.mT", "A", "mT"), ("A.T", "A", "T"),
+        left_out(False), ("A.mT", "A", "mT"), ("A.T", "A", "T"),
         ("A.swapaxes(B, C)", "A", "swapaxes")), is_missing=True),
+    Kind("{function} left out", STEP, LEFT_OUT, (left_out(True),)),
     Kind("sqrt left out", "What does the formula divide by a root, and how often?",
          "It is as if `sqrt` were left out, or divided by twice",
          (("math.sqrt(A)", "A", ""), ("np.sqrt(A)", "A", ""))),

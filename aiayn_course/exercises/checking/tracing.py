@@ -51,10 +51,6 @@ class Spot(NamedTuple):
     want: np.ndarray
 
     @property
-    def helper(self):
-        return helper_of(*self.key)
-
-    @property
     def code(self):
         """Return the student's statement in one line."""
         return source_of(*self.key[:2])
@@ -330,13 +326,18 @@ class Watch:
             for other in self.good if other[1])), key=lambda key: mine[key].when[0], default=None)
 
     def names(self):
-        """Return {name of the formula: the student's only name for the same values}."""
+        """Return {name of the formula: the student's only name for the same values}.
+
+        A name that means another thing in the formula is none for it.
+        """
         found: dict[str, set] = {}
         for (name, _), some in self.changed.items():
             mine = {key[2] for key in self.keys(some)}
             found[name] = found.get(name, mine - {""}) & mine
-        return {name: name if name in mine else mine.pop() for name, mine in found.items()
+        only = {name: name if name in mine else mine.pop() for name, mine in found.items()
                 if name and (len(mine) == 1 or name in mine)}
+        return {name: mine for name, mine in only.items()
+                if mine == name or mine not in found or only.get(mine, mine) != mine}
 
 
 def watched_in(trial, stage):

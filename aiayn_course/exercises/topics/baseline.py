@@ -94,8 +94,9 @@ MARGIN.right(
 JOB.right(
     "function",
     *((ABOVE, f"(margins > {code}).any(axis=-1)", "threshold too low", f"The threshold is too low."
-       f" {CHANCE}") for code in ("0", "untrained.mean()", "untrained.max(axis=(0, 1))", "untrained"
-                                  ".max(axis=(0, 2))[:, None]", "untrained.max((1, 2)).mean()")),
+       f" {CHANCE}") for code in (
+           "0", "untrained.min()", "untrained.mean()", "untrained.max(axis=(0, 1))",
+           "untrained.max(axis=(0, 2))[:, None]", "untrained.max((1, 2)).mean()")),
     (ABOVE, "True", "threshold missing", "Every head gets a job. One whose margin chance reaches,"
      " too, has none: -1."),
     (RIGHT, f"np.where({ABOVE}, {BEST}, 0)", "no job is 0", "0 is the number of"
