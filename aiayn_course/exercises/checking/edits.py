@@ -218,10 +218,6 @@ class Edit:
             return made(tree, self.formula.function)
 
     @property
-    def by_itself(self):
-        return self.formula.by_itself
-
-    @property
     def is_open(self):
         """Tell whether a number in its code is not known."""
         return any(OPEN.search(code) for _, code in self.parts)

@@ -133,7 +133,7 @@ def predict(formula, stage, trial):
         case, options, layer = trial.case, copied(trial.case.options), trial.ours
         if stage == "forward":
             return {"output": np.asarray(formula(layer, *case.inputs, **options))}
-        if not formula.by_itself:
+        if not getattr(formula, "formula", formula).by_itself:
             options = {"cache": trial.our_cache}
         for p in trial.our_parameters.values():
             p.grad[...] = 0

@@ -287,6 +287,16 @@ CAUSES = [  # exercise, name, diagnosis, words of the first hint, what is change
                                                          "self.E.value[:, ids]")]),
     (13, "greedy_decode", "mask without axes", "mask[:, None, None, :]",
      [("memory_allowed = not_padding(src, model.pad)", "memory_allowed = src != model.pad")]),
+    (3, "Linear", "error", "`self.W.value` and `x` belong in the other order",
+     [("y = x @ self.W.value", "y = np.dot(self.W.value, x)")]),
+    (3, "Linear", "shapes", "laid beside each other",
+     [("rows.T @ grad_rows", "grad_rows.T @ grad_rows")]),
+    (2, "LayerNorm", "another array", "`self.gamma.value * n + self.beta.value` stood in place",
+     [("Cache(n=n, inv_std", "Cache(n=self.gamma.value * n + self.beta.value, inv_std")]),
+    (11, "Adam", "a function too many", "as if `np.abs` were applied, too",
+     [("rate * m_hat /", "rate * np.abs(m_hat) /")]),
+    (15, "best_job", "threshold too low", "The threshold is too low",
+     [("untrained.max()", "untrained.min()")]),
     (12, "EncoderLayer", "wrong count", "Added up they are right",
      [(f"return grad_x + {PARTS}", f"return grad_x, *{PARTS[4:-1]}")]),
 ]
@@ -335,6 +345,8 @@ NOT_THERE = [  # the same, of what does not stand in the code
     (6, "MultiHeadAttention", "fixed number", [
         ("split_heads(Q, self.h), split_heads(K, self.h), split_heads(V, self.h)", "Q, K, V"),
         ("forward(merge_heads(heads))", "forward(heads)")]),
+    (8, "OutputProjection", "is that of the formula", [
+        ("return x @ self.E.value.T", "return x @ self.E.value.T / self.E.value.shape[0]")]),
     (11, "warmup_rate", "`min`", [("step * warmup_steps**-1.5", "step / warmup_steps**-1.5")]),
 ]
 

@@ -44,7 +44,7 @@ def layer_with(subject, stage, edit):
         if stage == "forward":
             return reference.backward(self, grad_y, cache)
         found = edit(plain(self), grad_y, *inputs,
-                       **options if edit.by_itself else dict(cache=cache))
+                       **options if edit.formula.by_itself else dict(cache=cache))
         grads = tuple(found[f"grad_{n}"] for n in names if f"grad_{n}" in found)
         if len(grads) == 1:
             return grads[0]
