@@ -337,7 +337,7 @@ class Watch:
         only = {name: name if name in mine else mine.pop() for name, mine in found.items()
                 if name and (len(mine) == 1 or name in mine)}
         return {name: mine for name, mine in only.items()
-                if mine == name or mine not in found or only.get(mine, mine) != mine}
+                if mine not in found or only.get(mine) == mine}
 
 
 def watched_in(trial, stage):
