@@ -233,7 +233,7 @@ training, validation, *_ = write_number_words(folder.name)
 run, _ = start_run(Path(folder.name) / "run", "text",
                    dict(pairs=training, validation_pairs=validation), preset="numbers")
 model = run.model
-untrained = run.task.make_model(np.random.default_rng(0))
+untrained = copy.deepcopy(model)
 
 
 def exact(model, pairs):

@@ -59,7 +59,8 @@ ITEM = re.compile(r"- |\d\. ")
 OLD_FONTS = re.compile(  # formats that no browser of today asks for; they are two thirds of a deck
     r"\s*src: url\(data:application/vnd\.ms-fontobject[^)]*\);"
     r"|url\(data:application/vnd\.ms-fontobject[^)]*\) format\('embedded-opentype'\),\s*"
-    r"|,\s*url\(data:font/ttf[^)]*\) format\('truetype'\)")
+    r"|,\s*url\(data:font/ttf[^)]*\) format\('truetype'\)"
+    r"|@font-face\s*{[^}]*font-weight: 600;\s*font-style: italic;\s*}")  # the browser slants the bold
 SHAPES = np.ones((4, 3)), np.ones((4, 3)), np.ones((4, 2))  # of Q, K and V in Lesson 4
 GROW = {  # what a program of one line draws, and what a deck shows before it, one click each
     "attention_shapes()": [lambda k=k: attention_shapes(k) for k in (1, 2)],

@@ -18,6 +18,7 @@ from aiayn_course.cli.main import main
 from aiayn_np import DecoderLayer, EncoderLayer
 from aiayn_np.models import from_torch, to_torch
 from aiayn_np.runs.open import open_run
+from aiayn_np.runs.run import Run
 from aiayn_np.training.loss import LabelSmoothedCrossEntropy
 from aiayn_np.training.optimizer import Adam, warmup_rate
 from aiayn_np.variants.activations import GELU, SiLU, TanhGELU
@@ -137,7 +138,7 @@ def trained_there(folder, ranks):
 
 def losses_here(folder, steps):
     """The same with NumPy, and the model after it."""
-    run = open_run(folder)
+    run = Run.open(folder)
     train, adam = run.options, Adam(run.model)
     criterion = LabelSmoothedCrossEntropy(train["eps_ls"], pad=run.task.pad)
     losses = []

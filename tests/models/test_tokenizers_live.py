@@ -67,7 +67,8 @@ def test_ids_of_a_translator_are_those_of_transformers(tmp_path):
     (tmp_path / "vocab.json").write_text(json.dumps(ids))
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "marian"}))
     theirs = MarianTokenizer.from_pretrained(tmp_path)
-    sizes = types.SimpleNamespace(V=len(ids), V_src=len(ids), pad=ids["<pad>"], eos=0, bos=len(ids))
+    sizes = types.SimpleNamespace(V=len(ids), V_src=len(ids), pad=ids["<pad>"], eos=0, ends=(0,),
+                                  bos=len(ids))
     ours = MarianVocabulary(tmp_path, sizes)
     for line in LINES:
         assert theirs(line)["input_ids"] == ours.encode([line])[0].tolist(), line

@@ -59,7 +59,7 @@ def cases(rng):
 @JOB.tried_on
 def tables(rng):
     def case(models, h, jobs, more):
-        margins = np.linspace(-0.5, 0.9, h)[:, None] + rng.uniform(-0.1, 0, (h, jobs))
+        margins = np.linspace(-0.8, 0.9, h)[:, None] + rng.uniform(-0.1, 0, (h, jobs))
         untrained = rng.uniform(-0.6, 0, (models, h, jobs))
         untrained[-1, 0, -1] = np.sort(margins.max(axis=-1))[h // 2] + more
         return sized(margins, untrained, models=models, h=h, jobs=jobs)

@@ -117,10 +117,11 @@ def repeated(n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, 
 
 
 def training(N: int, seed: int, steps: int, scale: float) -> Iterator[tuple[LanguageModel, int]]:
-    """Train a language model of N layers on `repeated` sequences: yield it and the step."""
+    """Train a language model of N layers on `repeated` sequences: yield it and the step, from 0."""
     model = LanguageModel(SYMBOLS + 1, N=N, pad=PAD, rng=np.random.default_rng(seed), **SIZE)
     rng = np.random.default_rng([seed, 1])
     model.astype(np.float32)
+    yield model, 0
     for step in training_steps(
             model, LabelSmoothedCrossEntropy(0.0, pad=PAD), Adam(model),
             lambda step: repeated(BATCH, rng)[:2],

@@ -28,12 +28,14 @@ class Saturation(Result):
 
     jacobian, gradient : (2, len(d_k), 3), the lower quartile, the median and the upper quartile
     mean_gradient : (2, len(d_k))
+    one_hot : (2, len(d_k)), share of queries whose largest weight exceeds 0.99
     """
 
     d_k: np.ndarray
     jacobian: np.ndarray
     gradient: np.ndarray
     mean_gradient: np.ndarray
+    one_hot: np.ndarray
     title = "Without the scale, a wide $d_k$ leaves most queries little gradient"
     layout: ClassVar = {"sharex": True}
 
@@ -133,13 +135,15 @@ def saturation(d_k=WIDTHS, *, n_keys=32, queries=2048, seed=0):
         V = rng.standard_normal((queries // GROUP, n_keys, D_V))
         grad_out = rng.standard_normal((queries // GROUP, GROUP, D_V)) / np.sqrt(D_V)
         measured.append([norms(layer, Q, K, V, grad_out) for layer in layers])
-    jacobian, gradient = np.array(measured).transpose(2, 1, 0, 3)      # (2, len(d_k), queries)
-    return Saturation(np.array(d_k), quartiles(jacobian), quartiles(gradient),
-                      gradient.mean(axis=-1))
+    jacobian, gradient, largest = np.array(measured).transpose(2, 1, 0, 3)  # (2, len(d_k), queries)
+    return Saturation(
+        np.array(d_k), quartiles(jacobian), quartiles(gradient), gradient.mean(axis=-1),
+        (largest > 0.99).mean(axis=-1),
+    )
 
 
 def norms(layer, Q, K, V, grad_out):
-    """Return, per query, norms of the softmax Jacobian and dL/dq."""
+    """Return, per query, norms of the softmax Jacobian and dL/dq, and the largest weight."""
     _, cache = layer.forward(Q, K, V)
     w = cache.weights                                                  # (groups, GROUP, n_keys)
     # |diag(w) - w w^T|^2 = sum_j w_j^2 (1 - w_j)^2 + sum_{j != k} w_j^2 w_k^2
@@ -147,7 +151,7 @@ def norms(layer, Q, K, V, grad_out):
     jacobian = [layer.softmax.backward(row, cache.softmax) for row in rows]
     grad_Q, _, _ = layer.backward(grad_out, cache)
     square = sum((row * row).sum(axis=-1) for row in jacobian)
-    return [x.ravel() for x in (np.sqrt(square), np.linalg.norm(grad_Q, axis=-1))]
+    return [x.ravel() for x in (np.sqrt(square), np.linalg.norm(grad_Q, axis=-1), w.max(axis=-1))]
 
 
 def quartiles(values):

@@ -134,6 +134,7 @@ def test_the_terms_of_every_score_sum_to_it(visit, tmp_path, variant, rng):
     path = tmp_path / "page.html"
     path.write_text(page_of(model), encoding="utf-8")
     page = visit(path)
+    settled(page)
     page.evaluate("() => { view.text = '3 4 5 6 5'; rethink(); }")
     settled(page)
     worst, count = page.evaluate("""() => {
