@@ -103,8 +103,7 @@ def main():
         make_marian(work / "marian", work)
         make_gpt2(work / "gpt2", lines, known, rng)
         make_bert(work / "bert", lines, known, rng)
-        run = open_run(work / "marian")
-        loaded = run.loaded()
+        loaded = open_run(work / "marian")
         source, written, weights, allowed = loaded.translation_attention(
             loaded.source(SENTENCE))
         draw("marian", weights, written, source, allowed, 1)
