@@ -17,7 +17,6 @@ from sentences import options
 from aiayn_course.cli.main import main
 from aiayn_np import DecoderLayer, EncoderLayer
 from aiayn_np.models import from_torch, to_torch
-from aiayn_np.runs.open import open_run
 from aiayn_np.runs.run import Run
 from aiayn_np.training.loss import LabelSmoothedCrossEntropy
 from aiayn_np.training.optimizer import Adam, warmup_rate
@@ -100,8 +99,7 @@ def test_nothing_is_drawn_from_the_global_generator(rng):
 
 
 def test_a_sequence_longer_than_the_positions_is_refused(rng):
-    torch = pytorch.pytorch()
-    module = to_torch(model_of("the paper's", rng))
+    torch, module = pytorch.pytorch(), to_torch(model_of("the paper's", rng))
     with pytest.raises(ValueError, match="length must be at most max_len=10, got length 11"):
         module(torch.ones(2, 11, dtype=torch.long), torch.ones(2, 3, dtype=torch.long))
 
@@ -116,8 +114,8 @@ def test_what_is_frozen_is_what_pytorch_computes_now():
 
 def program(ranks):
     """The program of the page; for one process without the lines for several."""
-    code = blocks((ROOT / "docs" / "pytorch.md").read_text(encoding="utf-8"), "python")[1]
-    lines = code.splitlines()
+    page = (ROOT / "docs" / "pytorch.md").read_text(encoding="utf-8")
+    lines = blocks(page, "python")[1].splitlines()
     assert sum(line.endswith("# DDP") for line in lines) == 5
     return "\n".join(line for line in lines if ranks > 1 or not line.endswith("# DDP"))
 
@@ -132,8 +130,7 @@ def trained_there(folder, ranks):
     assert run.returncode == 0, run.stderr
     said = [path.read_text() for path in folder.glob("logs/**/stdout.log")] or [run.stdout]
     assert len(said) == ranks
-    losses = [[float(line.split()[1]) for line in text.splitlines()] for text in said]
-    return np.mean(losses, axis=0)
+    return np.mean([[float(line.split()[1]) for line in one.splitlines()] for one in said], axis=0)
 
 
 def losses_here(folder, steps):
@@ -185,6 +182,6 @@ def test_the_first_lines_of_the_page(tmp_path, monkeypatch):
     assert main(["train", "copy", *TINY, "--steps", "3", "--out", "runs/copy"]) == 0
     names: dict = {}
     exec(blocks((ROOT / "docs" / "pytorch.md").read_text(encoding="utf-8"), "python")[0], names)
-    want = open_run("runs/copy").trained().state_dict()
+    want = Run.open("runs/copy").trained().state_dict()
     for name, value in names["model"].state_dict().items():
         np.testing.assert_array_equal(value, want[name])

@@ -132,8 +132,7 @@ def training(N: int, seed: int, steps: int, scale: float) -> Iterator[tuple[Lang
 
 def trained(N: int, seed: int, steps: int = 800) -> LanguageModel:
     """Return a model after some steps of `training`."""
-    *_, (model, _) = training(N, seed, steps, 0.5)
-    return model
+    return list(training(N, seed, steps, 0.5))[-1][0]
 
 
 def copied(model: LanguageModel, ids: np.ndarray, targets: np.ndarray) -> tuple[float, float]:

@@ -68,8 +68,7 @@ class Saturation(Result):
     @property
     def finding(self):
         wide, paper, (jacobian, gradient) = self.wide, self.paper, self.shares
-        whose = "the paper's " if self.d_k[paper] == PAPER_D_K else ""
-        mean = self.mean_shares
+        whose, mean = "the paper's " * int(self.d_k[paper] == PAPER_D_K), self.mean_shares
         return (
             f"At d_k = {self.d_k[wide]} the median query without the scale keeps"
             f" {100 * jacobian[wide]:.1g} % of the softmax Jacobian and {100 * gradient[wide]:.1g}"
@@ -100,8 +99,7 @@ class Saturation(Result):
                 ax.loglog(self.d_k, median, MARKERS[i], ls="-", color=COLORS[i],
                           label=f"{name}, median")
                 ax.fill_between(self.d_k, low, high, color=COLORS[i], alpha=0.2, linewidth=0)
-            ax.set_ylim(FLOOR, 100)
-            ax.set_xlabel("$d_k$, width of queries and keys")
+            ax.set(ylim=(FLOOR, 100), xlabel="$d_k$, width of queries and keys")
         for i, name in enumerate(NAMES):
             right.plot(self.d_k, self.mean_gradient[i], ":", color=COLORS[i], label=f"{name}, mean")
         log_ticks(right.xaxis, self.d_k[::2])
@@ -136,10 +134,8 @@ def saturation(d_k=WIDTHS, *, n_keys=32, queries=2048, seed=0):
         grad_out = rng.standard_normal((queries // GROUP, GROUP, D_V)) / np.sqrt(D_V)
         measured.append([norms(layer, Q, K, V, grad_out) for layer in layers])
     jacobian, gradient, largest = np.array(measured).transpose(2, 1, 0, 3)  # (2, len(d_k), queries)
-    return Saturation(
-        np.array(d_k), quartiles(jacobian), quartiles(gradient), gradient.mean(axis=-1),
-        (largest > 0.99).mean(axis=-1),
-    )
+    return Saturation(np.array(d_k), quartiles(jacobian), quartiles(gradient),
+                      gradient.mean(axis=-1), (largest > 0.99).mean(axis=-1))
 
 
 def norms(layer, Q, K, V, grad_out):
