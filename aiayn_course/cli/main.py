@@ -9,10 +9,6 @@ from aiayn_np.cli.vectors import vectors_command
 
 from . import explore, figures, grade, lessons, zoo
 
-FIRST_STEPS = """\
-  aiayn-np explore runs/copy             # a page to try it in a browser
-  aiayn-np lessons here                  # the lessons, ready to open
-"""
 INSTEAD = {  # a command of the paper: the same one with what the course adds
     train_command: explore.train_command, vectors_command: zoo.vectors_command}
 COMMANDS: tuple = (("course", (  # in the same form as the paper's commands
@@ -55,11 +51,11 @@ def main(argv: list[str] | None = None) -> int:
 
 def parsed(argv: list[str] | None = None) -> argparse.Namespace:
     """Return the options of a command line with the commands of both packages."""
-    options = words.parsed(argv, COMMANDS, FIRST_STEPS)
+    options = words.parsed(argv, COMMANDS)
     options.command = INSTEAD.get(options.command, options.command)
     return options
 
 
 def parser() -> tuple[argparse.ArgumentParser, dict]:
     """Return (the parser of the whole command line, {name: the parser of a command})."""
-    return words.parser(COMMANDS, FIRST_STEPS)
+    return words.parser(COMMANDS)

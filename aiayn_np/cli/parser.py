@@ -12,15 +12,10 @@ from ..plotting.fonts import in_utf_8
 from . import check, exchange, generate, look, options, train, vectors, why
 from .common import nearest, printable
 
-START = """first steps:
-  aiayn-np train copy                    # it learns to copy, into runs/copy
-  aiayn-np decode runs/copy "3 1 4 1 5"  # what the model writes for it
-  aiayn-np check                         # every gradient of a whole model
+END = """Begin with `aiayn-np train copy`: a model learns to copy, into runs/copy. `aiayn-np COMMAND
+--help` shows the options of a command, with examples.
 """
-COURSE = "\n`python -m aiayn_course --help` lists the commands of the course as well.\n"
-END = """
-`aiayn-np COMMAND --help` shows the options of a command, with examples.
-"""
+COURSE = "`python -m aiayn_course --help` lists the commands of the course as well.\n"
 COMMANDS: tuple = (  # group, its commands: name, function, its options, what it does, examples
     ("train and try", (
         ("train", train.train_command, options.add_train_options,
@@ -96,15 +91,15 @@ class Parser(argparse.ArgumentParser):
                                f" (see {self.prog} --help)\n"))
 
 
-def parser(more: tuple = (), steps: str = COURSE) -> tuple:
+def parser(more: tuple = ()) -> tuple:
     """Return (the parser of the whole command line, {name: the parser of a command}).
 
     `train` has a parser for each task, with a name such as "train copy".
 
-    more, steps : commands of another package in the form of COMMANDS, and its first steps
+    more : commands of another package in the form of COMMANDS
     """
     groups = COMMANDS + more
-    main = Parser(prog="aiayn-np", epilog=listing(groups) + START + steps + END,
+    main = Parser(prog="aiayn-np", epilog=listing(groups) + END + ('' if more else COURSE),
                   usage="%(prog)s [-h] [--version] COMMAND ...",
                   description='The Transformer of "Attention Is All You Need" in plain NumPy.')
     main.add_argument("--version", action="version", version=f"aiayn-np {__version__}")
@@ -127,14 +122,13 @@ def listing(groups):
     return "\n".join(lines) + "\n"
 
 
-def parsed(argv: list[str] | None = None, more: tuple = (),
-           steps: str = COURSE) -> argparse.Namespace:
-    """Return the options of a command line. Options and sequences may stand in any order.
+def parsed(argv: list[str] | None = None, more: tuple = ()) -> argparse.Namespace:
+    """Return the options of a command line, with `more` commands, as in `parser`.
 
-    more, steps : as in `parser`
+    Options and sequences may stand in any order.
     """
     words = (sys.argv[1:] if argv is None else argv) or ["--help"]
-    main, parsers = parser(more, steps)
+    main, parsers = parser(more)
     if one := parsers.get(words[0]):
         return one.parse_intermixed_args(words[1:])
     if one := parsers.get(" ".join(words[:2])):

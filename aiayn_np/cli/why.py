@@ -24,11 +24,12 @@ def add_why_options(parser):
                         help="only this one of the written words, from 1")
     parser.add_argument("--against", metavar="WORD",
                         help="why not this word (default: the mean over all words)")
+    parser.add_argument("--all", action="store_true", help="the share of every token, as a table")
     add_out(parser, "--out", "file of the picture (default: RUN/why.png)")
 
 
 def why_command(args):
-    """Print the shares of each written word, and the losses by replacing; draw the shares."""
+    """Print a sentence on each written word, and with --all a table of shares; draw the shares."""
     from ..plotting.figures import save_figure
     from ..runs.written import Written
 
@@ -41,11 +42,12 @@ def why_command(args):
     if args.word is not None and not 1 <= args.word <= count:
         raise UsageError(f"--word must be 1 to {count} for what is written here, got {args.word}")
     against = None if args.against is None else id_of(loaded.task, args.against)
-    print(LEGEND)
+    if args.all:
+        print(LEGEND)
     made_of = {}
     for n in range(min(count, MOST)) if args.word is None else [args.word - 1]:
         made_of[n], lost = written.made_of(n, against)
-        print(printable(answer(written, n, made_of[n], lost, args.against)))
+        print(printable(answer(written, n, made_of[n], lost, args.against, args.all)))
     if args.word is None and count > MOST:
         note(f"note: of {count} words the first {MOST} are told; --word tells another one")
     save_figure(written.figure(made_of), path, dpi=120)
@@ -53,20 +55,23 @@ def why_command(args):
     return 0
 
 
-def answer(written, n, made_of, lost, against):
-    """Return a sentence and a table on the shares in word n, compared with the word `against`."""
+def answer(written, n, made_of, lost, against, whole):
+    """Return a sentence on the shares in word n, not `against`; if `whole`, a table follows."""
     spoke = [(f"{word!r} in the source", share)
              for word, share in zip(written.source, made_of.source)]
     spoke += [(f"{word!r}, written before", share)                     # bos stands before word 1
               for word, share in zip(written.target[1:], made_of.target[1:])]
-    lines = [f"{n + 1}. {sentence(written.words[n], spoke)}",
-             f"   Its logit is {made_of.value:.2f} above {against or 'the mean of all words'}:"]
+    other = f", not {against!r}" if against else ""
+    said = textwrap.fill(f"{n + 1}. {written.words[n]!r}{other}: {sentence(spoke)}", 80,
+                         subsequent_indent="   ")
+    if not whole:
+        return said
+    above = f"   Its logit is {made_of.value:.2f} above {against or 'the mean of all words'}:"
     of_source = zip(written.source, made_of.source, lost.source, lost.source_held)
     of_target = zip(written.target, made_of.target, lost.target, lost.target_held)
     rows = [*((f"source {i}", *row) for i, row in enumerate(of_source, 1)),
             *((f"written {i}", *row) for i, row in enumerate(of_target))]
-    return "\n".join([*(textwrap.fill(line, 80, subsequent_indent="   ") for line in lines),
-                      table(rows, made_of.biases)])
+    return "\n".join([said, above, table(rows, made_of.biases)])
 
 
 def table(rows, biases):
@@ -83,17 +88,17 @@ def table(rows, biases):
     return "\n".join(lines)
 
 
-def sentence(word, spoke):
+def sentence(spoke):
     """Return a sentence on the one or two tokens that gave the most to a word.
 
     spoke : (token with its place, share) for each token
     """
     (first, most), *others = sorted(spoke, key=lambda one: -one[1])[:2]
     if most <= 0:
-        return f"{word!r}: no token speaks for it."
+        return "no token speaks for it."
     then = "".join(f", then from {name} ({share:+.1f})" for name, share in others
                    if share > 0.1 * most)
-    return f"{word!r}: most came from {first} ({most:+.1f}){then}."
+    return f"most came from {first} ({most:+.1f}){then}."
 
 
 def id_of(task, word):

@@ -55,11 +55,19 @@ def test_every_command_has_examples_of_its_own(name, capsys, monkeypatch):
                for line in examples)
 
 
-def test_the_help_of_all_names_every_command(capsys):
+def test_the_help_of_all_names_every_command_in_four_groups(capsys):
     text = help_of([], capsys)
     assert all(re.search(rf"^  {name}\s", text, re.M) for name in NAMES)
+    assert len(NAMES) <= 16
+    places = [text.index(f"{group}:") for group in ("train and try", "look inside", "real models",
+                                                    "course")]
+    assert places == sorted(places)
     assert "aiayn-np train copy" in text
     assert "aiayn_course" not in text                                  # only `python -m aiayn_np`
+    with pytest.raises(SystemExit) as caught:                          # no command at all
+        parsed([])
+    assert caught.value.code == 0
+    assert capsys.readouterr().out == text
 
 
 def test_every_task_of_train_lists_its_own_options_alone(capsys):
@@ -81,14 +89,6 @@ def test_options_that_are_rarely_needed_come_last(capsys):
         "--eps-ls ")
 
 
-def test_there_are_at_most_16_commands_in_four_groups(capsys):
-    text = help_of([], capsys)
-    places = [text.index(f"{group}:") for group in ("train and try", "look inside", "real models",
-                                                    "course")]
-    assert places == sorted(places)
-    assert len(NAMES) <= 16
-
-
 @pytest.mark.parametrize(("words", "messages"), [
     (["trian"], ["invalid choice: 'trian'", "; did you mean train?"]),
     (["train", "cpoy"], ["invalid choice: 'cpoy'", "; did you mean copy?"]),
@@ -107,13 +107,6 @@ def test_a_typing_error_is_one_line_and_the_nearest_word(words, messages, capsys
     assert all(message in err for message in messages)
     assert err.count("\n") == 1
     assert "--help)" in err
-
-
-def test_no_command_at_all_shows_the_help(capsys):
-    with pytest.raises(SystemExit) as caught:
-        parsed([])
-    assert caught.value.code == 0
-    assert "first steps:" in capsys.readouterr().out
 
 
 def test_no_command_takes_an_abbreviation(capsys):

@@ -29,6 +29,8 @@ def folder(tmp_path_factory):
 def test_it_prints_the_shares_and_draws_them(folder, capsys):
     capsys.readouterr()
     assert main(["why", str(folder), "3 1 2"]) == 0
+    short = capsys.readouterr().out.splitlines()
+    assert main(["why", str(folder), "3 1 2", "--all"]) == 0
     out = capsys.readouterr().out
     assert out.splitlines()[-1] == str(folder / "why.png")
     assert (folder / "why.png").read_bytes().startswith(b"\x89PNG")
@@ -50,7 +52,11 @@ def test_it_prints_the_shares_and_draws_them(folder, capsys):
     assert sizes == sorted(sizes, reverse=True)
     assert rows[-1][0] == "biases"
     assert max(map(len, out.splitlines()[:-1])) <= 80
-    assert out.count("word  ") == len(run.loaded().decode(src)[0])
+    count = out.count("word  ")
+    assert count == len(run.loaded().decode(src)[0])
+    assert short[0].startswith("1. ")                                  # its sentence comes first
+    assert [line for line in short if line in out.splitlines()] == short
+    assert count + 1 <= len(short) <= 2 * count + 1                    # without any table
 
 
 def test_the_columns_are_the_share_and_what_replacing_changes():
@@ -113,8 +119,9 @@ def test_of_an_answer_without_end_the_first_words_are_told(no_pictures, tmp_path
 def test_one_word_against_another(folder, tmp_path, capsys):
     picture = tmp_path / "new.png"
     assert main(["why", str(folder), "3", "1", "--word", "1", "--against", "2", "--out",
-                 str(picture)]) == 0
+                 str(picture), "--all"]) == 0
     out = capsys.readouterr().out
+    assert ", not '2': " in out
     assert out.count("Its logit is") == 1
     assert "above 2:\n" in out
     assert picture.is_file()
@@ -149,12 +156,12 @@ def test_several_sequences_are_refused(folder, command, capsys):
 def test_the_sentence_names_what_gave_most():
     spoke = [("'sieben' in the source", 1.5), ("'<eos>' in the source", -2.0),
              ("'hundred', written before", 5.84)]
-    assert sentence("and", spoke) == (
-        "'and': most came from 'hundred', written before (+5.8),"
+    assert sentence(spoke) == (
+        "most came from 'hundred', written before (+5.8),"
         " then from 'sieben' in the source (+1.5).")
-    assert sentence("a", [("'x' in the source", 3.0), ("'y' in the source", 0.1)]) == (
-        "'a': most came from 'x' in the source (+3.0).")
-    assert sentence("a", [("'x' in the source", -1.0)]) == "'a': no token speaks for it."
+    assert sentence([("'x' in the source", 3.0), ("'y' in the source", 0.1)]) == (
+        "most came from 'x' in the source (+3.0).")
+    assert sentence([("'x' in the source", -1.0)]) == "no token speaks for it."
 
 
 def test_chinese_words_take_two_columns_each():
