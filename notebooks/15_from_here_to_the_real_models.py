@@ -112,7 +112,7 @@ for style, (label, nats) in zip((":", "-.", "--"), guesses.items()):
     fig.axes[1].axhline(a_character, linestyle=style, color="0.3", label=label)
 fig.axes[1].set_ylim(0, 2.7)
 fig.axes[1].legend(loc="lower left")
-print(f"{'the model':24} {run.task.nats_per_character(run, data.held_out):.2f} nats a character")
+print(f"{'the model':24} {run.task.nats_per_character(model, data.held_out):.2f} nats a character")
 fig
 
 # %% [markdown]
@@ -452,7 +452,7 @@ judge(15, predicted, measured)
 # ## 15.8 Check what this lesson claimed
 
 # %%
-assert run.task.nats_per_character(run, data.held_out) < 0.95 * a_character       # more than the last token
+assert run.task.nats_per_character(model, data.held_out) < 0.95 * a_character       # more than the last token
 assert max(without[best], without[:4].min()) < 0.3                     # both layers are needed
 assert ten.copied[1].min() > 0.9 > 0.4 > ten.copied[0].max()
 assert (ten.at_best(ten.without) < ten.exact[1] / 2).all()             # with every seed it is missed

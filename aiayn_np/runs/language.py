@@ -14,6 +14,7 @@ from ..text.pairs import digest_of
 from ..text.pictures import plot_language_training
 from ..text.vocabulary import Vocabulary
 from ..training.loop import Step
+from ..training.ranks import ALONE, Alone
 from .loaded import Writer
 from .task import RunTask, absolute, left_out
 
@@ -97,7 +98,7 @@ class LanguageTraining(RunTask, LanguageTask):
     def record_of(self, s: Step) -> LanguageProgress:
         return LanguageProgress(s.step, float(s.scores), s.batch[-1].size, s.rate, s.seconds)
 
-    def nats_per_character(self, model: Any, windows: Windows, ranks: Any) -> float:
+    def nats_per_character(self, model: Any, windows: Windows, ranks: Alone = ALONE) -> float:
         """Return the mean loss for a character of the held-back text, in nats."""
         tokens_per_character = len(windows.ids) / self.data.held_characters
         return loss_on(model, windows, ranks) * tokens_per_character
@@ -125,9 +126,8 @@ class LanguageTraining(RunTask, LanguageTask):
         """Measure the model on the held-back text, and let it write."""
         model, last, count = run.trained(), run.history[-1], self.data.held_characters
         nats = self.nats_per_character(model, self.data.held_out, run.ranks)
-        perplexity = math.exp(min(nats, 700))
         told = (f"words: {last.step} steps, {nats:.3f} nats per character of the {count:,} held"
-                f" back (perplexity {perplexity:.2f}), {last.seconds:.1f} s\n")
+                f" back (perplexity {math.exp(min(nats, 700)):.2f}), {last.seconds:.1f} s\n")
         return (dict(nats_per_character=nats, held_back=count),
                 [told, "After the first line of the text held back it writes:\n",
                  self.sample(model, 20 * SAMPLE)])
