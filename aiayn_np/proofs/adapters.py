@@ -28,7 +28,7 @@ import numpy as np
 from ..module import Module
 from .finding import arguments, arrays_in, dotted, gradient_paths, outside_of
 from .pytorch import is_of_torch, of_torch
-from .report import Gap
+from .report import FORGOTTEN, NO_FLOATS, NOT_TAKEN, OUTSIDE
 
 WRAP = ("; two functions around it are checked: check_gradients(as_layer(forward=lambda x:"
         " (y, cache), backward=lambda grad_y, cache: grad_x, parameters={}, gradients={}), x)")
@@ -248,7 +248,7 @@ def reading_of(calls: Calls) -> "Reading":
         good = [found for found in good if found.split.caches]
     if len(good) > 1:
         why = f"{names[-1]} may be a gradient or a cache, for backward does not use it"
-    elif good and Gap.NOT_TAKEN in good[0].gaps.values() and names[0].endswith("s"):
+    elif good and NOT_TAKEN in good[0].gaps.values() and names[0].endswith("s"):
         why = f"{names[0]} may be the gradients of all outputs at once"
     elif good:
         return good[0]
@@ -268,9 +268,9 @@ def understood(calls: Calls, split: Split) -> "Reading":
              for x, *paths in same.values() if paths]
     claimed, wrote = {g for *_, at in owned for g in at}, changed(run.kept, run.after)
     arrays, places = {}, {}
-    gaps = {n: Gap.NO_FLOATS for n, x in calls.inputs.items() if is_array(x) and not is_floats(x)}
+    gaps = {n: NO_FLOATS for n, x in calls.inputs.items() if is_array(x) and not is_floats(x)}
     without = {dotted(path): x for path, x in arrays_in(calls.outside()) if id(x) not in same}
-    gaps |= dict.fromkeys(without, Gap.OUTSIDE)
+    gaps |= dict.fromkeys(without, OUTSIDE)
     for x, paths, at in owned:
         name, given = dotted(paths[0]), paths[0][0] in calls.inputs
         if claimed.intersection(paths) or not (at or calls.depend_on(x, split)):
@@ -281,7 +281,7 @@ def understood(calls: Calls, split: Split) -> "Reading":
             unequal = {run.after[g].tobytes(): g for g in at}          # a tied array has several
             arrays[name], places[name] = x, tuple(unequal.values())
         else:
-            gaps[name] = Gap.FORGOTTEN
+            gaps[name] = FORGOTTEN
             without |= {} if given else {name: x}
     for path in (wrote | {p for p in run.after if p[0] == "returned"}) - claimed:
         name = next((n for n, x in without.items() if x.shape == run.after[path].shape), "nothing")
@@ -289,7 +289,7 @@ def understood(calls: Calls, split: Split) -> "Reading":
             raise TypeError(f"{dotted(path)} must have a usual name, such as dW of W, if it is the"
                             f" gradient of {name}")
     first, last = split.gradients, len(calls.results) - split.caches
-    gaps |= {f"output {i + 1}": Gap.NOT_TAKEN for i, x in enumerate(calls.results)
+    gaps |= {f"output {i + 1}": NOT_TAKEN for i, x in enumerate(calls.results)
              if first <= i < last and is_floats(x)}
     return Reading(calls, split, arrays, places, gaps)
 
@@ -302,7 +302,7 @@ class Reading:
     split: Split
     arrays: dict[str, np.ndarray]  # {name: input or parameter}
     places: dict[str, tuple]  # {name: the paths of its gradients}, whose sum is checked
-    gaps: dict[str, Gap]  # {array or output: why it is not checked}
+    gaps: dict[str, str]  # {array or output: why it is not checked}
 
     def __str__(self) -> str:
         outputs, caches = self.split

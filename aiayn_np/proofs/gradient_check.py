@@ -21,7 +21,7 @@ import numpy as np
 
 from .adapters import read
 from .finding import arguments, arrays_in
-from .report import ALL, Fault, GradientReport, Row, Verdict, Why
+from .report import ALL, BESIDE_KINK, KINK, GradientReport, Row, Verdict
 from .slopes import (
     COMPLEX_STEP,
     FLOAT32,
@@ -118,8 +118,8 @@ class Own:
         if len(returned) == len(self.inputs):                          # with a None for ids
             returned = [returned[i] for i in self.floats]
         if len(returned) != len(self.floats):
-            return {}, [Row("backward", state=Verdict.WRONG, fault=Fault.COUNT, details=dict(
-                got=len(returned), must=len(self.floats)))]
+            return {}, [Row("backward", state=Verdict.WRONG, fault=f"{len(returned)} gradients"
+                            f" returned for {len(self.floats)} inputs")]
         found = dict(zip([self.names[i] for i in self.floats], returned))
         found |= {n: p.grad.copy() for n, p in self.parameters.items()}
         if any(np.shape(found[n]) != np.shape(values[n]) for n in found):
@@ -130,7 +130,8 @@ class Own:
             # In sums of many terms, as in rows of E, an entry may cancel: it is not exactly double.
             atol = 1e-9 * np.abs(found[n]).max(initial=0) + 1e-14 * np.linalg.norm(u)
             if not np.allclose(p.grad, 2 * found[n], rtol=1e-9, atol=atol):
-                faults.append(Row(n, state=Verdict.WRONG, fault=Fault.NOT_ADDED))
+                faults.append(Row(n, state=Verdict.WRONG, fault="backward must add to grad, a"
+                                  " second call did not double it"))
         return found, faults
 
 
@@ -180,7 +181,7 @@ class Proof:
             return GradientReport(self.title, rows)
         some, gaps = len(self.tensors), self.reading.gaps
         checked = f"Checked: {some} of {some + len(gaps)} arrays, each along one random direction."
-        return GradientReport(self.reading.calls.layer.title, rows, gaps=gaps,
+        return GradientReport(self.reading.calls.layer.title, rows, not_checked=gaps,
                               checked=f"{self.reading}\n{checked}")
 
     def beside(self) -> "Proof | None":
@@ -207,7 +208,7 @@ class Proof:
                 break
             for row in other.rows():
                 if row.tensor in undecided and row.state is not Verdict.UNDECIDED:
-                    row.why += (Why.BESIDE,)
+                    row.why += (BESIDE_KINK,)
                     rows[row.tensor] = row
         return list(rows.values())
 
@@ -236,9 +237,10 @@ class Proof:
         found, faults = self.layer.gradients(self.tensors, u, self.cache)
         if any(np.asarray(g).dtype.char == "e" for g in found.values()):
             raise TypeError(ROUNDED)
-        return found, faults or [Row(n, state=Verdict.WRONG, fault=Fault.SHAPE, details=dict(
-            got=np.shape(g), must=self.tensors[n].shape))
-            for n, g in found.items() if np.shape(g) != self.tensors[n].shape]
+        shapes = {n: x.shape for n, x in self.tensors.items()}
+        return found, faults or [Row(n, state=Verdict.WRONG, fault=f"shape {np.shape(g)}, must be"
+                                     f" {shapes[n]}")
+                                 for n, g in found.items() if np.shape(g) != shapes[n]]
 
     def row(self, name: str, gradients: dict, directions: dict) -> Row:
         """Compare <gradient, v> with <u, J v> for a direction v of each array in `directions`."""
@@ -255,7 +257,7 @@ class Proof:
         kinds = self.kept | {np.asarray(gradients[n]).dtype.char for n in directions}
         row = decided(name, analytic, exact, slopes, FLOAT32 if "f" in kinds else 0.0)
         if row.wrong and self.on_a_kink(directions):
-            row.state, row.why = Verdict.UNDECIDED, (*row.why, Why.KINK)
+            row.state, row.why = Verdict.UNDECIDED, (*row.why, KINK)
         return row
 
     def rounds(self, directions: dict) -> bool:
@@ -345,7 +347,7 @@ class Proof:
         while len(some) > ENTRIES:                                     # the half that is worse
             some = max(np.array_split(some, 2), key=sides)
         (_, got, must), k = max((sides(k), int(k)) for k in some)
-        row.fault = Fault.ENTRY if len(some) == x.size else Fault.ENTRY_OF_SOME
-        row.details = dict(at=[int(i) for i in np.unravel_index(k, x.shape)], got=got, must=must,
-                           digits=6 if f"{got:.6g}" != f"{must:.6g}" else 10,
-                           examined=len(some), size=x.size)
+        at = [int(i) for i in np.unravel_index(k, x.shape)]
+        digits = 6 if f"{got:.6g}" != f"{must:.6g}" else 10
+        part = f" ({len(some)} of {x.size} were examined)" if len(some) < x.size else ""
+        row.fault = f"worst entry {at} is {got:.{digits}g}, must be {must:.{digits}g}{part}"

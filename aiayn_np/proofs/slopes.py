@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .report import Row, Verdict, Why
+from .report import FLOAT32_GRADIENT, NOT_ANALYTIC, NOT_COMPLEX, Row, Verdict
 
 COMPLEX_STEP = 1e-20
 COMPLEX_TOLERANCE = 1e-12  # relative to the value, or to 0.01 |u| |v|
@@ -75,9 +75,9 @@ def decided(name: str, analytic: float, exact: float, slopes: list[Slope], round
                 if s.confirms(analytic, limit, MOST_ROUNDING if s is best else limit)]
         slope = min(near, key=lambda s: s.error(analytic), default=best)
         refuted = Verdict.WRONG if best.refutes(analytic, limit) else Verdict.UNDECIDED
-        why = Why.NOT_COMPLEX if np.isnan(exact) else Why.NOT_ANALYTIC
+        why = NOT_COMPLEX if np.isnan(exact) else NOT_ANALYTIC
         row = Row(name, analytic, slope.value, best.value, slope.error(analytic),
                   Verdict.OK if near else refuted, (why,), slope.step)
     if rounded and row.ok and row.error > COMPLEX_TOLERANCE:
-        row.why += (Why.GRADIENT,)
+        row.why += (FLOAT32_GRADIENT,)
     return row

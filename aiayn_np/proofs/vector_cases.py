@@ -1,8 +1,9 @@
 """The cases of the test vectors, and all numbers of a case.
 
-vectors.json lists the components and their cases. An input or a parameter is a shape, whose numbers
-are drawn; {"ids": n, "shape": shape}, for ids from 1 to n; or the numbers, in nested lists.
-The names of tensors begin with their roles: input.x, parameter.W, upstream.y, output.y, grad.x.
+vectors.json lists the components and their cases. An input is a shape, whose numbers are drawn;
+{"ids": n, "shape": shape}, for ids from 1 to n; or the numbers, in nested lists. A size that is a
+list is the shape of a Parameter. The names of tensors begin with their roles: input.x, parameter.W,
+upstream.y, output.y, grad.x.
 """
 
 import inspect
@@ -22,47 +23,37 @@ from ..training.loop import training_steps
 from ..training.loss import LabelSmoothedCrossEntropy
 from ..training.optimizer import Adam, warmup_rate
 from ..variants.optimizers import AdamW
+from .finding import arguments
 from .probing import randomise
-
-Tensors = dict[str, np.ndarray]
-DEFAULTS: dict[str, Any] = {
-    "sizes": {}, "options": {}, "inputs": {}, "parameters": {}, "dtype": "float64",
-    "tolerance": {"float64": 1e-12, "float32": 1e-5},
-    "why": "a few sums, rounded in another order",
-}
 
 
 def cases() -> Iterator[dict[str, Any]]:
     """Yield every case: its entry in vectors.json, with the facts of its component and a name."""
     text = Path(__file__).with_name("vectors.json").read_text(encoding="utf-8")
-    for component, facts in json.loads(text).items():
+    components = json.loads(text)
+    defaults = components.pop("defaults")
+    for component, facts in components.items():
         for number, case in enumerate(facts.pop("cases"), 1):
             name = {"name": f"{component}_{number:02}", "component": component}
-            yield name | DEFAULTS | facts | case
+            yield name | defaults | facts | case
 
 
-def tensors_of(case: dict[str, Any]) -> Tensors:
+def tensors_of(case: dict[str, Any]) -> dict[str, np.ndarray]:
     """Draw the inputs, parameters and upstream gradient of a case, and compute all the others.
 
     All is computed in float64. The drawn numbers are multiples of 1/1024, so float32 holds them.
     """
     rng = np.random.default_rng(list(case["name"].encode()))
-    inputs, given = ({name: drawn(what, rng) for name, what in case[role].items()}
-                     for role in ("inputs", "parameters"))
-    parameters, layer = {name: Parameter(x.copy()) for name, x in given.items()}, None
-    if "layer" in case:
-        layer = randomise(made(case, rng), rng)
-        parameters = dict(layer.named_parameters())
-        for parameter in parameters.values():
-            parameter.value = rounded(parameter.value)
-    tensors = {f"parameter.{name}": p.value.copy() for name, p in parameters.items()}
+    inputs = {name: drawn(what, rng) for name, what in case["inputs"].items()}
+    layer = made(case, rng)
+    given = {f"input.{name}": x for name, x in inputs.items()}
+    for name, parameter in layer.named_parameters():
+        parameter.value = rounded(parameter.value)
+        given[f"parameter.{name}"] = parameter.value.copy()
     if "output" in case:
-        found = passes(case, layer, inputs, rng)
-        tensors |= found | {f"grad.{name}": p.grad for name, p in parameters.items()}
-    else:
-        outputs = FUNCTIONS[case["component"]](case, layer or parameters, inputs)
-        tensors |= {f"output.{name}": np.asarray(x) for name, x in outputs.items()}
-    return {f"input.{name}": x for name, x in inputs.items()} | tensors
+        return given | passes(case, layer, inputs, rng)
+    outputs = FUNCTIONS[case["component"]](case, layer, inputs)
+    return given | {f"output.{name}": np.asarray(x) for name, x in outputs.items()}
 
 
 def rounded(x):
@@ -79,19 +70,18 @@ def drawn(what, rng):
 
 
 def made(case, rng):
-    """Construct the layer of a case."""
+    """Construct the layer of a case; its vectors and biases are random, too."""
     module, name = case["layer"].rsplit(".", 1)
     kind = getattr(import_module(f"..{module}", __package__), name)
-    if case["component"] == "output_projection":
-        return kind(Parameter.normal(1, case["sizes"]["E"], rng))
+    sizes = {name: Parameter.normal(1, tuple(size), rng) if isinstance(size, list) else size
+             for name, size in case["sizes"].items()}
     takes_rng = "rng" in inspect.signature(kind).parameters
-    return kind(**case["sizes"], **{"rng": rng} if takes_rng else {})
+    return randomise(kind(**sizes, **{"rng": rng} if takes_rng else {}), rng)
 
 
 def passes(case, layer, inputs, rng):
     """Run forward and backward; return dropout masks, upstream gradient, outputs and gradients."""
-    arguments = inspect.signature(layer.forward).parameters
-    names = [name for name, p in arguments.items() if p.kind == p.POSITIONAL_OR_KEYWORD]
+    names = arguments(layer.forward, with_defaults=True)
     options = case["options"] | {name: x for name, x in inputs.items() if name not in names}
     if "P_drop" in case["sizes"]:
         options["rng"] = rng
@@ -103,24 +93,25 @@ def passes(case, layer, inputs, rng):
     found |= {f"upstream.{case['output']}": upstream, f"output.{case['output']}": np.asarray(y)}
     if hasattr(cache, "weights"):
         found["output.weights"] = cache.weights                        # as backward has left them
-    grads = zip(names, grads if isinstance(grads, tuple) else (grads,))
-    return found | {f"grad.{name}": grad for name, grad in grads if grad is not None}
+    by_name = dict(zip(names, grads if isinstance(grads, tuple) else (grads,)))
+    by_name |= {name: parameter.grad for name, parameter in layer.named_parameters()}
+    return found | {f"grad.{name}": x for name, x in by_name.items() if x is not None}
 
 
 def rates(case, _, inputs):
     """Return the rate of Eq. (3) for rows of steps."""
-    return {"rate": [[warmup_rate(step, **case["sizes"]) for step in row]
+    return {"rate": [[warmup_rate(step, **case["options"]) for step in row]
                      for row in inputs["step"].tolist()]}
 
 
-def optimized(case, parameters, inputs):
+def optimized(case, layer, inputs):
     """Return the value of each parameter after all steps."""
-    adam = (AdamW if "decay" in case["sizes"] else Adam)(parameters.values(), **case["sizes"])
+    adam = (AdamW if "decay" in case["options"] else Adam)(layer, **case["options"])
     for step, rate in enumerate(inputs["rate"].ravel().tolist()):
-        for name, parameter in parameters.items():
+        for name, parameter in layer.named_parameters():
             parameter.grad[...] = inputs[f"grad_{name}"][step]
         adam.step(rate)
-    return {name: parameter.value for name, parameter in parameters.items()}
+    return {name: parameter.value for name, parameter in layer.named_parameters()}
 
 
 def decoded(case, model, inputs):

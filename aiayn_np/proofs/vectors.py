@@ -22,19 +22,20 @@ COMPUTED = ("output.", "grad.")  # by the other program
 
 def write_vectors(folder: str | Path) -> None:
     """Write all cases, manifest.json and README.md into a folder, over files of these names."""
-    folder, entries = Path(folder), []
+    folder, lines = Path(folder), []
     folder.mkdir(parents=True, exist_ok=True)
     for case in cases():
         tensors = {name: x.astype(case["dtype"]) if x.dtype.kind == "f" else x
                    for name, x in tensors_of(case).items()}
         write_tensors(folder / f"{case['name']}.safetensors", tensors)
-        entries.append({name: fact for name, fact in case.items() if name != "inputs"} | {
-            "tensors": [{"name": name, "role": name.split(".")[0], "dtype": kind_of(x),
-                         "shape": x.shape} for name, x in tensors.items()]})
+        del case["inputs"], case["layer"]                              # the tensors say it
+        case["tensors"] = [{"name": name, "role": name.split(".")[0], "dtype": kind_of(x),
+                            "shape": x.shape} for name, x in tensors.items()]
+        lines.append(json.dumps(case))
     small = read_tensors(folder / "scaled_dot_product_attention_01.safetensors")
     worked = "\n".join(f"{name:<15} {x.tolist()}" for name, x in small.items())
     readme = Path(__file__).with_name("vectors.md").read_text(encoding="utf-8")
-    for name, text in (("manifest.json", json.dumps(entries, indent=1)),
+    for name, text in (("manifest.json", "[\n{}\n]\n".format(",\n".join(lines))),
                        ("README.md", readme.replace("{worked}", worked))):
         with replacing(folder / name) as file:
             file.write(text.encode())

@@ -4,6 +4,7 @@ import ast
 import copy
 import importlib
 import inspect
+import sys
 import textwrap
 from dataclasses import dataclass
 
@@ -62,16 +63,34 @@ class Edit:
         return planted(self.kind, self.methods)
 
 
-def edit_of_the_library(draw):
-    """Draw a method, and edit it at random."""
-    module = importlib.import_module(f"aiayn_np.{draw.choice(ROOMS)}")
-    kind = draw.choice([kind for kind in vars(module).values() if inspect.isclass(kind)
-                        and kind.__module__ == module.__name__])
-    name = draw.choice([name for name, f in vars(kind).items()
-                        if inspect.isfunction(f) and not name.startswith("__")])
+def methods_that_run(calls):
+    """[(class, name, the keys of `calls` that run it)] of the methods in the rooms.
+
+    calls : {key: a function without arguments}
+    """
+    ran = {}
+    for key, call in calls.items():
+        codes = ran[key] = set()
+        sys.setprofile(lambda frame, event, _, codes=codes: codes.add(frame.f_code))
+        try:
+            call()
+        finally:
+            sys.setprofile(None)
+    modules = [importlib.import_module(f"aiayn_np.{room}") for room in ROOMS]
+    kinds = [kind for module in modules for kind in vars(module).values()
+             if inspect.isclass(kind) and kind.__module__ == module.__name__]
+    found = [(kind, name, [key for key, codes in ran.items() if f.__code__ in codes])
+             for kind in kinds for name, f in vars(kind).items()
+             if inspect.isfunction(f) and not name.startswith("__")]
+    return [method for method in found if method[2]]
+
+
+def edit_of(kind, name, draw):
+    """Edit a method of the library at random."""
     right = ast.unparse(ast.parse(textwrap.dedent(inspect.getsource(vars(kind)[name]))))
     wrong, scope = edited_at_random(right, draw), {}
     lines = [pair for pair in zip(right.splitlines(), wrong.splitlines()) if pair[0] != pair[1]]
     text = f"{kind.__name__}.{name}: {lines[:1]}"
+    module = sys.modules[kind.__module__]
     exec(compile(wrong, text, "exec"), {"np": np} | vars(module), scope)
     return Edit(text, kind, {name: scope[name]})

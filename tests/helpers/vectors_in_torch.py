@@ -136,15 +136,15 @@ class Case:
                                label_smoothing=eps_ls)
 
     def optimizer(self, kind, beta_2, **more):
-        betas = (self.s.get("beta_1", 0.9), self.s.get("beta_2", beta_2))
-        more |= {"eps": self.s["eps"]} if "eps" in self.s else {}
+        betas = (self.o.get("beta_1", 0.9), self.o.get("beta_2", beta_2))
+        more |= {"eps": self.o["eps"]} if "eps" in self.o else {}
         return kind(self.p.values(), betas=betas, **more)
 
     def adam(self):
         return self.optimizer(torch.optim.Adam, 0.98, eps=1e-9)
 
     def adamw(self):
-        return self.optimizer(torch.optim.AdamW, 0.999, weight_decay=self.s.get("decay", 0.01))
+        return self.optimizer(torch.optim.AdamW, 0.999, weight_decay=self.o.get("decay", 0.01))
 
     def optimized(self, adam):
         for step, adam.param_groups[0]["lr"] in enumerate(self.x["rate"].flatten().tolist()):
@@ -204,7 +204,7 @@ COMPONENTS = {
     "label_smoothed_cross_entropy": lambda c: c.loss(**c.x, eps_ls=c.s.get("eps_ls", 0.1)),
     "adam": lambda c: c.optimized(c.adam()), "adamw": lambda c: c.optimized(c.adamw()),
     "warmup_rate": lambda c: {"rate": torch.tensor(
-        [[rate(n, **c.s) for n in row] for row in c.x["step"].tolist()], dtype=torch.float64)},
+        [[rate(n, **c.o) for n in row] for row in c.x["step"].tolist()], dtype=torch.float64)},
     "greedy_decode": lambda c: c.decoded(**c.o), "beam_search": lambda c: c.decoded(**c.o),
     "training": lambda c: c.training(c.adam(), c.transformer),
     "training_since_2017": lambda c: c.training(c.adamw(), lambda _, tgt: c.llama(tgt)),

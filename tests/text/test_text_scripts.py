@@ -102,8 +102,8 @@ def test_a_run_keeps_what_it_was_asked_for_and_its_numbers_tell(tmp_path, capsys
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("script", ["chinese", "japanese", "arabic", "hindi", "emoji", "hebrew"])
-def test_a_model_learns_to_write_every_script_and_bleu_says_so(tmp_path, script, monkeypatch):
+@pytest.mark.parametrize("script", ["chinese", "arabic"])
+def test_a_model_learns_to_write_another_script_and_bleu_says_so(tmp_path, script, monkeypatch):
     monkeypatch.setattr("aiayn_np.runs.run.Run.draw", lambda self: [])
     source, target = write(tmp_path, pairs_of("english", script, 5000))
     out = tmp_path / "run"
