@@ -26,7 +26,7 @@ def add_figures_options(parser):
                                " %(names)s")
     name.names = Names()
     add_out(parser, "--out", "folder (default: figures-here; the project's own are in figures)",
-            default=Path("figures-here"))
+            metavar="FOLDER", default=Path("figures-here"))
     parser.add_argument("--measure", action="store_true",
                         help="measure anew, with one thread, in minutes for each figure that trains"
                              " models; without it the project's own results are drawn")

@@ -14,7 +14,7 @@ from typing import Any
 from ..plotting.fonts import in_utf_8
 
 NEEDS = dict(  # command -> methods of a model with its task; it needs one
-    decode="lines", generate="written filled", perplexity="surprise", attend="pictures",
+    decode="lines", generate="written filled", perplexity="surprise", attend="drawings",
     why="answered", trace="example", export="lines")
 
 

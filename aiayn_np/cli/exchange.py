@@ -8,7 +8,7 @@ from .writing import new_path
 def add_export_options(parser):
     """Add the options of `export`."""
     add_run(parser)
-    parser.add_argument("out", type=new_path, help="folder to write, new or empty")
+    parser.add_argument("out", type=new_path, metavar="FOLDER", help="to write, new or empty")
     parser.add_argument("--to", choices=["marian"],
                         help="a folder of Hugging Face, which MarianMTModel.from_pretrained opens;"
                         " without it, a model that came from such a folder goes back into its form")

@@ -14,13 +14,13 @@ from ..decoding.beam import MOST_ALPHA
 from ..text.pairs import read_lines
 from .common import UsageError, add_run, lines_of_stdin, loaded_for, note, printable
 from .progress import shown
-from .writing import add_out, check_folder, make_writable
+from .writing import add_out, check_file, check_folder, files_of, make_writable
 
 
 def add_decode_options(parser):
     """Add the options of `decode`."""
     add_run(parser)
-    parser.add_argument("symbol", nargs="*", help='such as "3 1 4" or several such, or a sentence;'
+    parser.add_argument("sequence", nargs="*", help='such as "3 1 4", or a sentence, or several;'
                         " none: one per line of stdin")
     parser.add_argument("--file", type=Path, help="of lines to decode, UTF-8 or .gz")
     parser.add_argument("--reference", type=Path,
@@ -32,14 +32,15 @@ def add_decode_options(parser):
 
 def add_attend_options(parser):
     """Add the options of `attend`."""
-    add_sequence(parser)
-    add_out(parser, "--out", "folder for the pictures (default: RUN/attend)")
+    add_sequence(parser, "; two such are drawn side by side")
+    add_out(parser, "--out", "folder for the pictures (default: RUN/attend), or a .png, .svg or"
+            " .pdf; of several pictures each adds its name", metavar="PATH")
 
 
-def add_sequence(parser):
-    """Add the run, and one sequence for it."""
+def add_sequence(parser, more=""):
+    """Add the run, and a sequence for it; more : the end of the help."""
     add_run(parser)
-    parser.add_argument("symbol", nargs="+", help='such as "3 1 4", or a sentence')
+    parser.add_argument("sequence", nargs="+", help=f'such as "3 1 4", or a sentence{more}')
 
 
 def source_of(loaded: Any, text: str) -> np.ndarray:
@@ -53,7 +54,7 @@ def decode_command(args):
     """Print the model's output for each sequence; with references, write BLEU to stderr."""
     check_sizes(beam=args.beam)
     check_number("alpha", args.alpha, 0, MOST_ALPHA)
-    if args.symbol and args.file:
+    if args.sequence and args.file:
         raise UsageError("sequences and --file must not both be given")
     loaded = loaded_for("decode", args.run)
     references = read_lines(args.reference) if args.reference else None
@@ -75,15 +76,15 @@ def parts(args, loaded, references):
 
     A typed sequence must fit the model. A translator cuts a longer line of --file or stdin.
     """
-    if not (args.symbol or args.file):
+    if not (args.sequence or args.file):
         for number, line in enumerate(lines_of_stdin(), 1):
             yield [fitting(loaded, line, "standard input", number)]
         return
-    whole = read_lines(args.file) if args.file else sequences(args.symbol)
+    whole = read_lines(args.file) if args.file else sequences(args.sequence)
     if references is not None and len(references) != len(whole):
         raise UsageError(f"--reference must have as many lines as there are sequences,"
                          f" {len(whole)}, got {len(references)}")
-    if args.symbol:
+    if args.sequence:
         for text in whole:
             source_of(loaded, text)
         yield whole
@@ -96,11 +97,12 @@ def sequences(words: list[str]) -> list[str]:
     return words if any(" " in word.strip() for word in words) else [" ".join(words)]
 
 
-def one_source(loaded: Any, words: list[str]) -> np.ndarray:
-    """Return the source ids of words of the command line; raise UsageError for two sequences."""
-    if len(found := sequences(words)) > 1:
-        raise UsageError(f"one sequence must be given, got {len(found)}")
-    return source_of(loaded, found[0])
+def sources_of(loaded: Any, words: list[str], most: int = 1) -> list[np.ndarray]:
+    """Return the source ids of the sequences in a command line, or raise UsageError: too many."""
+    if len(found := sequences(words)) > most:
+        raise UsageError(f"{'one or two sequences' if most > 1 else 'one sequence'} must be given,"
+                         f" got {len(found)}")
+    return [source_of(loaded, text) for text in found]
 
 
 def fitting(loaded, line, where, number):
@@ -114,15 +116,24 @@ def fitting(loaded, line, where, number):
 
 
 def attend_command(args):
-    """Draw the attention for a sequence, and print the paths of the pictures."""
-    loaded = loaded_for("attend", args.run)
-    src = one_source(loaded, args.symbol)
-    folder = args.out or args.run / "attend"
-    check_folder(folder, "metrics.json", "*attention_*.png", force=args.force)
-    make_writable(folder, "" if args.out else "--out")
-    name = f"{loaded.task.name} {loaded.task.text(src[0])}"
-    prefix = os.fsdecode(re.sub(r"\W+", "_", name)[:60].strip("_").encode()) + "_"
-    for path in loaded.draw_attention(src, folder, prefix):
+    """Draw the attention for a sequence, or for two, and print the paths of the pictures."""
+    from ..plotting.figures import KINDS, save_figure
+
+    loaded, out = loaded_for("attend", args.run), args.out or args.run / "attend"
+    sources = sources_of(loaded, args.sequence, 2)
+    is_file = out.suffix.lower() in KINDS
+    if not is_file:
+        check_folder(out, "metrics.json", "*attention_*.png", force=args.force)
+        make_writable(out, "" if args.out else "--out")
+    what = " ".join([loaded.task.name, *(loaded.task.text(src[0]) for src in sources)])
+    prefix = os.fsdecode(re.sub(r"\W+", "_", what)[:60].strip("_").encode())
+    pictures = dict(loaded.pictures(*sources))
+    paths = [out / f"{prefix}_attention_{name}.png" if not is_file else out if len(pictures) == 1
+             else out.with_stem(f"{out.stem}_{name}") for name in pictures]
+    for path in paths if is_file else ():
+        check_file("--out", path, *KINDS, force=args.force, inputs=files_of(args.run))
+    for path, figure in zip(paths, pictures.values()):
+        save_figure(figure, path, dpi=120)
         print(printable(path))
     return 0
 
@@ -132,7 +143,7 @@ def trace_command(args):
     from ..plotting.tracing import trace
 
     loaded = loaded_for("trace", args.run)
-    src, tgt_in, tgt_out = loaded.example(one_source(loaded, args.symbol))
+    src, tgt_in, tgt_out = loaded.example(*sources_of(loaded, args.sequence))
     table = str(trace(loaded.model, src, tgt_in, tgt_out, loss=loaded.loss))
     if max(map(len, table.splitlines())) > shutil.get_terminal_size((999, 0)).columns:
         note("note: rows are wider than the terminal; end the command with | less -S")

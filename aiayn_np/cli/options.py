@@ -65,7 +65,7 @@ def add_train_options(parser: argparse.ArgumentParser) -> dict:
             "--threads", type=int, help="of BLAS; OPENBLAS_NUM_THREADS, where it is set, is the"
             " limit (default: that limit, else 1); more pay on a quiet machine")
         add_out(one, "--out", f"folder of the run (default: runs/{task}, or runs/{task}-2 where"
-                " that is taken, and so on)")
+                " that is taken, and so on)", metavar="FOLDER")
         one.add_argument("--resume", action="store_true", help="go on with the run in --out")
     return tasks.choices
 
@@ -74,13 +74,15 @@ def argument_of(task: str, name: str, what: str) -> dict:
     """Return the keywords of `add_argument` for an option: its help, and its type or choices."""
     if name not in DEFAULTS[task]:
         many: dict[str, Any] = {"action": "append"} if name == "text" else {}
-        return dict(help=what, type=Path, metavar="FOLDER" if name == "from" else "FILE", **many)
+        return dict(help=what, type=Path, metavar="FOLDER" if name == "from" else None, **many)
     if name == "only":
         return dict(help=what, nargs="+", metavar="WORD")
     default = DEFAULTS[task][name]
     preset = DEFAULTS[task].get("preset", "") and name in PRESETS["small"]
     told = "the preset's" if preset else default
     number = int if default is None else type(default)
+    if name in NAMES:
+        what += ": %(choices)s"
     kind = {"choices": NAMES[name]} if name in NAMES else {"type": number}
     return dict(help=what if default is None else f"{what} (default: {told})", **kind)
 

@@ -1,20 +1,21 @@
 """The parser of the command line: every command with its options and examples."""
 
 import argparse
-import functools
 import re
 import sys
+import textwrap
 from itertools import chain
+from pathlib import Path
 
 from .. import __version__
 from ..checks import one_line
 from ..plotting.fonts import in_utf_8
 from . import check, exchange, generate, look, options, train, vectors, why
 from .common import nearest, printable
+from .writing import new_path
 
-END = """Begin with `aiayn-np train copy`: a model learns to copy, into runs/copy. `aiayn-np COMMAND
---help` shows the options of a command, with examples.
-"""
+END = ("Begin with `aiayn-np train copy`: a model learns to copy, into runs/copy."
+       " `aiayn-np COMMAND --help` shows the options of a command, with examples.\n")
 COURSE = "`python -m aiayn_course --help` lists the commands of the course as well.\n"
 COMMANDS: tuple = (  # group, its commands: name, function, its options, what it does, examples
     ("train and try", (
@@ -33,7 +34,6 @@ COMMANDS: tuple = (  # group, its commands: name, function, its options, what it
         ("generate", generate.generate_command, generate.add_generate_options,
          "let a language model go on with a text, or a BERT guess its masked words", """
   aiayn-np generate runs/words "Once upon a time"
-  aiayn-np generate gpt2 "Once upon a time"
   aiayn-np generate gpt2 "Once upon a time" --temperature 0.8 --top-k 40 --seed 1
   aiayn-np generate bert-base-uncased "Paris is the [MASK] of France" --top 3"""),
         ("perplexity", generate.perplexity_command, generate.add_perplexity_options,
@@ -45,7 +45,8 @@ COMMANDS: tuple = (  # group, its commands: name, function, its options, what it
         ("attend", look.attend_command, look.add_attend_options,
          "draw the attention of every layer and head for a sequence", """
   aiayn-np attend runs/copy "3 1 4 1 5"
-  aiayn-np attend runs/text "Ein kleiner Hund läuft." --out pictures"""),
+  aiayn-np attend runs/copy "3 1 4 1 5" "3 1 4"     # side by side
+  aiayn-np attend runs/text "Ein kleiner Hund läuft." --out maps.pdf"""),
         ("why", why.why_command, why.add_why_options,
          "tell what each written word was made of, and draw it", """
   aiayn-np why runs/copy "3 1 4 1 5"
@@ -71,12 +72,38 @@ COMMANDS: tuple = (  # group, its commands: name, function, its options, what it
 )
 
 
+METAVARS = {int: "N", float: "N", Path: "FILE", new_path: "FILE", None: "TEXT"}  # of options
+WRAPPED = {  # begin of a long line -> begin of the next ones, end of all but the last
+    "usage": (" " * 7, ""), "# ": ("# ", ""), "  aiayn-np": (" " * 4, " \\"), "  ": (" " * 14, ""),
+    "": ("", "")}
+
+
+class Help(argparse.HelpFormatter):
+    """The layout of a help, in which usage, lists and examples are wrapped as well."""
+
+    def _format_usage(self, *parts):
+        return folded(" ".join(super()._format_usage(*parts).split()), self._width) + "\n\n"
+
+    def _fill_text(self, text, width, indent):
+        lines = (reversed(re.split(" +(?=# )", line)) if len(line) > width else [line]
+                 for line in text.splitlines())                        # a long remark comes first
+        return "\n".join(folded(line, width) for line in chain.from_iterable(lines))
+
+
+def folded(line, width):
+    """Return a line in several that fit; a text in quotes or in brackets stays whole."""
+    indent, end = next(how for start, how in WRAPPED.items() if line.startswith(start))
+    whole = re.sub(r'"[^"]*"|\[[^][]*\]', lambda part: part[0].replace(" ", "\xa0"), line)
+    lines = textwrap.wrap(whole, width - len(end), subsequent_indent=indent,
+                          break_long_words=False, break_on_hyphens=False)
+    return f"{end}\n".join(lines).replace("\xa0", " ")
+
+
 class Parser(argparse.ArgumentParser):
     """A parser that knows no abbreviations, and writes one line about a wrong command line."""
 
     def __init__(self, **options):
-        shape = functools.partial(argparse.RawDescriptionHelpFormatter, max_help_position=26)
-        super().__init__(allow_abbrev=False, formatter_class=shape, **options)
+        super().__init__(allow_abbrev=False, formatter_class=Help, **options)
         self.register("type", None, in_utf_8)                          # of texts, not of paths
 
     def error(self, message):
@@ -100,7 +127,7 @@ def parser(more: tuple = ()) -> tuple:
     """
     groups = COMMANDS + more
     main = Parser(prog="aiayn-np", epilog=listing(groups) + END + ('' if more else COURSE),
-                  usage="%(prog)s [-h] [--version] COMMAND ...",
+                  usage="%(prog)s COMMAND ...",
                   description='The Transformer of "Attention Is All You Need" in plain NumPy.')
     main.add_argument("--version", action="version", version=f"aiayn-np {__version__}")
     commands = main.add_subparsers(required=True, metavar="COMMAND", help=argparse.SUPPRESS,
@@ -111,6 +138,10 @@ def parser(more: tuple = ()) -> tuple:
         one.set_defaults(command=function, writes=False)
         tasks = add_options(one) or {}
         parsers |= {f"{name} {task}": each for task, each in tasks.items()} or {name: one}
+    for action in chain.from_iterable(one._actions for one in parsers.values()):
+        if action.metavar is None and action.nargs != 0:
+            action.metavar = (action.dest.upper() if not action.option_strings else
+                              "KIND" if action.choices else METAVARS[action.type])
     return main, parsers
 
 

@@ -46,6 +46,8 @@ def trained(args: argparse.Namespace) -> Any:
                 step = read_step(run.checkpoint)
                 note(f"interrupted; step {step} is kept; go on with: {command}")
             return None
+        except FloatingPointError as error:
+            raise FloatingPointError(f"{error}; the last good checkpoint is kept") from None
     if leads:
         files = sorted(path.name for path in run.folder.iterdir())
         print(printable(f"\nIn {run.folder}: {', '.join(files)}"))
@@ -59,7 +61,7 @@ def take_steps(run: "Run", stop: Callable[[], bool] = lambda: False,
     if leads and not run.ended:
         note(f"training on the task {run.task.name}: {run.parameters:,} parameters,"
              f" {run.task.vocab_size:,} different tokens, into {run.folder}")
-    with Reporter(run) if leads else nullcontext() as reporter, not_finite_is_told():
+    with Reporter(run) if leads else nullcontext() as reporter, np.errstate(all="ignore"):
         for record in run.train(threads):
             ends = run.ranks.first(stop())
             if ends and run.saved != record.step:
@@ -69,16 +71,6 @@ def take_steps(run: "Run", stop: Callable[[], bool] = lambda: False,
             if ends:
                 return False
     return True
-
-
-@contextmanager
-def not_finite_is_told() -> Iterator[None]:
-    """Let the training itself find nan and inf, and add to its message that a checkpoint stays."""
-    try:
-        with np.errstate(all="ignore"):
-            yield
-    except FloatingPointError as error:
-        raise FloatingPointError(f"{error}; the last good checkpoint is kept") from None
 
 
 def print_results(run: "Run", threads: int | None = None) -> None:

@@ -6,17 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from .common import UsageError, printable
-from .writing import check_folder, make_writable, new_path
+from .writing import add_out, check_folder, make_writable
 
 
 def add_vectors_options(parser):
     """Add the options of `vectors`."""
-    parser.add_argument("folder", type=new_path, help="to write, or that `vectors` wrote")
+    add_out(parser, "folder", "to write, or that `vectors` wrote")
     parser.add_argument("--compare", type=Path, metavar="YOURS",
                         help="folder with files of the same names, from your program")
-    parser.add_argument("--force", action="store_true",
-                        help="write there although something else is there")
-    parser.set_defaults(writes=True)
 
 
 def vectors_command(args: Namespace, bugs: Iterable[Any] = ()) -> int:

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..text.columns import flush_left, width
 from .common import UsageError, loaded_for, nearest, note, printable
-from .look import add_sequence, one_source
+from .look import add_sequence, sources_of
 from .writing import add_out, check_file, files_of
 
 MOST = 10  # words in the answer, unless --word asks for one
@@ -34,7 +34,7 @@ def why_command(args):
     from ..runs.written import Written
 
     loaded, path = loaded_for("why", args.run), args.out or args.run / "why.png"
-    src = one_source(loaded, args.symbol)
+    (src,) = sources_of(loaded, args.sequence)
     check_file("--out", path, ".png", force=args.force, own=args.out is None,
                inputs=files_of(args.run))
     written = Written(loaded, src)

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..files import replacing
-from .fonts import downwards, few_colours, png_of
+from .fonts import downwards, few_colours, picture_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.image import AxesImage
 
+KINDS = (".png", ".svg", ".pdf")  # endings of a picture's file
 CMAP, SIGNED_CMAP = "cividis", "PuOr"
 DPI, SCREEN = 150, 96  # pixels per inch in a file, and in a notebook
 SMALL, WIDEST = 9.5, 9  # the smallest font in points, the widest picture in inches
@@ -47,8 +48,8 @@ def new_figure(width: float, height: float, *, layout: str | None = 'constrained
 
 
 def save_figure(fig: "Figure", path: str | Path, *, dpi: int) -> None:
-    """Write a picture to a file, whole or not at all."""
-    content = png_of(fig, dpi)
+    """Write a picture to a file, whole or not at all; the ending is one of KINDS."""
+    content = picture_of(fig, dpi, Path(path).suffix.lower()[1:])
     with replacing(Path(path)) as file:
         file.write(content)
 
@@ -86,7 +87,7 @@ def picture_class():
         def _repr_png_(self):
             width, height = (round(SCREEN * inches) for inches in self.get_size_inches())
             self.set_linewidth(2)                                      # of its frame
-            return few_colours(png_of(self, DPI, **CARD)), {"width": width, "height": height}
+            return few_colours(picture_of(self, DPI, **CARD)), {"width": width, "height": height}
 
     return Picture
 
@@ -111,7 +112,7 @@ def log_ticks(axis: "Axis", values: Any) -> None:
 def plot_attention(weights: ArrayLike, query_tokens: Sequence[str], key_tokens: Sequence[str], *,
                    allowed: ArrayLike | None = None, titles: list[str] | None = None,
                    title: str | None = None, quantity: str = 'attention weight',
-                   signed: bool = False) -> "Figure":
+                   signed: bool = False, fig: Any = None) -> "Figure":
     """Draw the heads of one attention side by side.
 
     Parameters
@@ -123,6 +124,7 @@ def plot_attention(weights: ArrayLike, query_tokens: Sequence[str], key_tokens: 
     quantity : the name of the numbers, if they are no weights
     signed : draw numbers with signs, such as the `cells` of `reading.shares`, around 0. The scale
         then ends at the largest absolute value of all heads. Otherwise it is 0 to 1.
+    fig : a Figure or SubFigure to draw into; None for a new one
 
     Raises ValueError if the number of labels does not fit the weights.
     """
@@ -134,7 +136,7 @@ def plot_attention(weights: ArrayLike, query_tokens: Sequence[str], key_tokens: 
     n = columns_of(len(weights), query_tokens, key_tokens)
     grid = [(weights[i : i + n], mask[i : i + n], titles[i : i + n])
             for i in range(0, len(weights), n)]
-    return draw_grid(grid, query_tokens, key_tokens, title, quantity, signed)
+    return draw_grid(grid, query_tokens, key_tokens, title, quantity, signed, fig)
 
 
 def columns_of(heads, query_tokens, key_tokens):
@@ -151,13 +153,15 @@ def cell_of(query_tokens, key_tokens):
 
 
 def plot_attention_grid(maps: dict, query_tokens: Sequence[str], key_tokens: Sequence[str], *,
-                        masks: dict | None = None, title: str | None = None) -> "Figure":
+                        masks: dict | None = None, title: str | None = None,
+                        fig: Any = None) -> "Figure":
     """Draw the attention maps of several layers: a row for each layer, a column for each head.
 
     Parameters
     ----------
     maps : dict of name -> (h, T_q, T_k), such as one sequence of `attention_maps`
     masks : dict with the same names -> bool, such as one sequence of `attention_masks`
+    fig : as in `plot_attention`
     """
     if not maps:
         raise ValueError("maps must hold at least one attention map, got none")
@@ -165,12 +169,30 @@ def plot_attention_grid(maps: dict, query_tokens: Sequence[str], key_tokens: Seq
     for row, (name, weights) in enumerate(maps.items()):
         titles = [f"layer {row + 1}, head {i + 1}" for i in range(len(weights))]
         grid.append((np.asarray(weights), masks[name] if masks else None, titles))
-    return draw_grid(grid, query_tokens, key_tokens, title)
+    return draw_grid(grid, query_tokens, key_tokens, title, fig=fig)
+
+
+def side_by_side(drawings: Sequence) -> "Figure":
+    """Return one picture of several.
+
+    drawings : functions that draw into `fig`, or without it into a new Figure, and return it
+    """
+    sizes = [draw().get_size_inches() for draw in drawings]
+    widths, heights = zip(*sizes)
+    whole = new_figure(sum(widths), max(heights))
+    parts = whole.subfigures(1, len(drawings), width_ratios=widths, squeeze=False)[0]
+    for draw, part in zip(drawings, parts):
+        draw(fig=part)
+    return whole
 
 
 def draw_grid(grid: list, query_tokens: Sequence[str], key_tokens: Sequence[str], title: str | None,
-              quantity: str = 'attention weight', signed: bool = False) -> "Figure":
-    """Draw a row of maps for each (weights (h, T_q, T_k), allowed or None, titles) of a grid."""
+              quantity: str = 'attention weight', signed: bool = False,
+              fig: Any = None) -> "Figure":
+    """Draw a row of maps for each (weights (h, T_q, T_k), allowed or None, titles) of a grid.
+
+    fig : as in `plot_attention`
+    """
     rows = masked_rows(grid, (len(query_tokens), len(key_tokens)))
     limit = None
     if signed:
@@ -180,7 +202,7 @@ def draw_grid(grid: list, query_tokens: Sequence[str], key_tokens: Sequence[str]
     cell = min(cell_of(query_tokens, key_tokens), max(fitting, SMALLEST))
     width = columns * (cell * len(key_tokens) + 0.2) + 1.9
     height = len(rows) * (cell * len(query_tokens) + 0.35) + (1.3 if title else 0.8)
-    fig = new_figure(max(width, 0.075 * len(title or "")), height, layout="compressed")
+    fig = fig or new_figure(max(width, 0.075 * len(title or "")), height, layout="compressed")
     axes = fig.subplots(len(rows), columns, squeeze=False, sharex=True, sharey=True)
     for row, (weights, mask, titles) in zip(axes, rows):
         for ax, head, allowed, name in zip(row, weights, mask, titles):

@@ -15,14 +15,14 @@ FALL_BACKS = [
 ]
 
 
-def png_of(fig, dpi, **colours):
+def picture_of(fig, dpi, kind="png", **colours):
     """Return the bytes of a picture. One warning names the characters that no font has."""
     import matplotlib
 
     content = io.BytesIO()
     with warnings.catch_warnings(record=True) as told:
         warnings.filterwarnings("always", "Glyph ")
-        with_fall_backs(fig).savefig(content, format="png", dpi=dpi, **colours)
+        with_fall_backs(fig).savefig(content, format=kind, dpi=dpi, **colours)
     missing = [w for w in told if str(w.message).startswith("Glyph ")]
     for other in (w for w in told if w not in missing):
         warnings.warn_explicit(other.message, other.category, other.filename, other.lineno)

@@ -1,6 +1,7 @@
 """A model with its task, in use: text in, text out."""
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ import numpy as np
 
 from ..checks import check_sizes
 from ..decoding.generation import generate, perplexity
-from ..plotting.figures import plot_attention, plot_attention_grid, save_figure
+from ..plotting.figures import plot_attention, plot_attention_grid, side_by_side
 from ..plotting.maps import attention_maps, attention_masks
 from ..text.bleu import Score, bleu
 from ..text.pictures import plot_translation
@@ -26,13 +27,14 @@ class Loaded:
     """A model with its task, of a run or from a folder of Hugging Face.
 
     A task turns text into ids, and ids into text. What else a subclass can do depends on the model.
-    Its `example(src)` is the batch for a trace, and `pictures(src)` yields (name, Figure).
+    Its `example(src)` is the batch for a trace, and `drawings(src)` yields (name, function that
+    draws into `fig`, or into a new Figure, and returns it).
     """
 
     note = ""  # a line that warns the user
     metrics: Path | None = None  # the file of a run's measurements
     ends = 0  # number of marks that the task sets at the end of a text
-    pictures: Any
+    drawings: Any
 
     def __init__(self, model: Any, task: Any) -> None:
         self.model, self.task = model, task
@@ -59,13 +61,11 @@ class Loaded:
         """Return a label for each id of one source (1, T)."""
         return self.task.tokens(src[0])
 
-    def draw_attention(self, src: np.ndarray, folder: str | Path, prefix: str = "") -> list[Path]:
-        """Save the pictures of the attention for one source (1, T); return the paths."""
-        paths = []
-        for name, figure in self.pictures(src):
-            paths.append(Path(folder) / f"{prefix}attention_{name}.png")
-            save_figure(figure, paths[-1], dpi=120)
-        return paths
+    def pictures(self, *sources: np.ndarray) -> Iterator[tuple[str, Any]]:
+        """Yield (name, Figure) of the attention: for a source (1, T), or several side by side."""
+        for parts in zip(*map(self.drawings, sources)):
+            names, draw = zip(*parts)
+            yield names[0], draw[0]() if len(draw) == 1 else side_by_side(draw)
 
     def maps(self, *ids: np.ndarray) -> tuple[dict, dict]:
         """Return (maps, masks) of one row of ids, {name of the attention: array} each."""
@@ -123,13 +123,14 @@ class Translator(Loaded):
         last = [name for name in maps if "cross_attention" in name][-1]
         return self.source_tokens(src), self.task.tokens(out[0]), maps[last], masks[last]
 
-    def pictures(self, src: np.ndarray) -> Iterator[tuple[str, Any]]:
+    def drawings(self, src: np.ndarray) -> Iterator[tuple[str, Any]]:
         """Yield a picture of the last layer's attention over the source."""
         source, written, weights, allowed = self.translation_attention(src)
         layer = len(self.model.decoder.layers)
         title = (f"Encoder-decoder attention, layer {layer}: row = token that is written next,"
                  " column = what is looked at for it")
-        yield "cross", plot_translation(weights, written, source, allowed=allowed, title=title)
+        yield "cross", partial(plot_translation, weights, written, source, allowed=allowed,
+                               title=title)
 
 
 class SymbolTranslator(Translator):
@@ -148,7 +149,7 @@ class SymbolTranslator(Translator):
         """Return a batch of one source (1, T); the target is the right output."""
         return self.task.examples_of([src[0, :-1]])
 
-    def pictures(self, src: np.ndarray) -> Iterator[tuple[str, Any]]:
+    def drawings(self, src: np.ndarray) -> Iterator[tuple[str, Any]]:
         """Yield a picture of every layer and head for each kind of attention."""
         src_tokens, tgt_tokens, maps, masks = self.attention(src)
         for kind, (stack, attention, title) in KINDS.items():
@@ -157,19 +158,20 @@ class SymbolTranslator(Translator):
                 queries = src_tokens if stack == "encoder" else tgt_tokens
                 keys = src_tokens if kind != "decoder_self" else tgt_tokens
                 title = f"{title}, task {self.task.name}: row = reader, column = what it reads"
-                yield kind, plot_attention_grid(chosen, queries, keys, masks=masks, title=title)
+                yield kind, partial(plot_attention_grid, chosen, queries, keys, masks=masks,
+                                    title=title)
 
 
 class Reader(Loaded):
     """A model that reads one text, such as a language model."""
 
-    def pictures(self, src: np.ndarray) -> Iterator[tuple[str, Any]]:
+    def drawings(self, src: np.ndarray) -> Iterator[tuple[str, Any]]:
         """Yield a picture of every head for each layer."""
         tokens, (maps, masks) = self.source_tokens(src), self.maps(src)
         for layer, (name, weights) in enumerate(maps.items(), 1):
             title = f"{self.task.name}, layer {layer}: row = reader, column = what it reads"
-            yield f"layer_{layer}", plot_attention(weights, tokens, tokens, allowed=masks[name],
-                                                   title=title)
+            yield f"layer_{layer}", partial(plot_attention, weights, tokens, tokens,
+                                            allowed=masks[name], title=title)
 
 
 class Writer(Reader):

@@ -237,7 +237,8 @@ class Run:
         """Save the pictures of the training."""
         save_figure(self.task.plot(self.history), self.folder / "loss.png", dpi=120)
         for example in self.task.examples(1):
-            self.loaded().draw_attention(example, self.folder)
+            for name, figure in self.loaded().pictures(example):
+                save_figure(figure, self.folder / f"attention_{name}.png", dpi=120)
 
 
 def old_task(start: Path) -> Any:

@@ -58,11 +58,12 @@ def draw_measured(ax, history, name, style, label):
 
 
 def plot_translation(weights: np.ndarray, written: Sequence[str], source: Sequence[str], *,
-                     allowed: np.ndarray | None = None, title: str | None = None) -> "Figure":
+                     allowed: np.ndarray | None = None, title: str | None = None,
+                     fig: "Figure | None" = None) -> "Figure":
     """Draw the heads of one attention from a translation to its source, and the mean of the heads.
 
     weights : (h, T_tgt, T_src)   written : T_tgt labels   source : T_src labels
-    allowed : bool that broadcasts to the weights
+    allowed : bool that broadcasts to the weights   fig : as in `plot_attention`
     """
     weights = np.concatenate([weights, weights.mean(axis=0, keepdims=True)])
     titles = [f"head {i + 1}" for i in range(len(weights) - 1)] + ["mean of the heads"]
@@ -71,4 +72,4 @@ def plot_translation(weights: np.ndarray, written: Sequence[str], source: Sequen
     columns = next(c for c in range(1, n + 1) if n % c == 0 and c * c >= n)
     grid = [(weights[i : i + columns], allowed[i : i + columns], titles[i : i + columns])
             for i in range(0, n, columns)]
-    return draw_grid(grid, written, source, title)
+    return draw_grid(grid, written, source, title, fig=fig)

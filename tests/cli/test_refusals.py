@@ -16,7 +16,7 @@ from sentences import options
 
 from aiayn_course.cli.main import main, parsed
 from aiayn_np import Progress, plot_loss
-from aiayn_np.plotting.fonts import png_of
+from aiayn_np.plotting.fonts import picture_of
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="pipes, limits and locales are POSIX")
 
@@ -135,7 +135,7 @@ def test_results_are_utf_8_whatever_the_locale(run, tmp_path, encoding):
 def test_a_text_of_the_command_line_is_utf_8_in_every_locale(tmp_path):
     """In the locale C, Python reads each byte beyond ASCII as half a character."""
     options = parsed(["decode", "r\udcc3\udca9", "f\udcc3\udcbcnf", "漢", "\udcfc"])
-    assert options.symbol == ["fünf", "漢", "\udcfc"]
+    assert options.sequence == ["fünf", "漢", "\udcfc"]
     assert str(options.run) == "r\udcc3\udca9"                         # a path stays as it is
 
 
@@ -158,7 +158,7 @@ def test_the_names_of_pictures_are_utf_8_in_the_locale_c(no_pictures, tmp_path):
                                    "\ud800 \udcff"], ids=ascii)
 def test_a_title_of_halves_of_characters_is_drawn(title):
     fig = plot_loss([Progress(1, 1.0, 0.5, 0.1, 1.0)], title=title)
-    assert png_of(fig, 20).startswith(b"\x89PNG")
+    assert picture_of(fig, 20).startswith(b"\x89PNG")
     assert fig.axes[0].get_title() == ("\ufffd \ufffd" if " " in title else "é漢")
 
 

@@ -147,10 +147,29 @@ def test_a_word_is_meant_before_a_piece_inside_one():
     assert [id_of(task, word) for word in ("two", "_two", "x", "3")] == [1, 1, 2, 3]
 
 
-@pytest.mark.parametrize("command", ["why", "attend", "trace"])
-def test_several_sequences_are_refused(folder, command, capsys):
-    assert main([command, str(folder), "1 2", "2 3"]) == 2
-    assert capsys.readouterr().err == "aiayn-np: error: one sequence must be given, got 2\n"
+@pytest.mark.parametrize(("command", "most"), [("why", "one sequence"), ("trace", "one sequence"),
+                                               ("attend", "one or two sequences")])
+def test_several_sequences_are_refused(folder, command, most, capsys):
+    many = ["1 2", "2 3", "3"][: 3 if command == "attend" else 2]
+    assert main([command, str(folder), *many]) == 2
+    assert capsys.readouterr().err == (
+        f"aiayn-np: error: {most} must be given, got {len(many)}\n")
+
+
+@pytest.mark.parametrize(("kind", "start"), [("svg", b"<?xml"), ("pdf", b"%PDF")])
+def test_two_sequences_are_drawn_side_by_side_in_the_form_that_the_ending_names(
+        folder, tmp_path, kind, start, capsys):
+    widths = []
+    for sequences in (["1 2 3"], ["1 2 3", "3 1"]):
+        out = tmp_path / f"{len(sequences)}.{kind}"
+        assert main(["attend", str(folder), *sequences, "--out", str(out)]) == 0
+        paths = [Path(line) for line in capsys.readouterr().out.splitlines()]
+        assert paths == [out.with_stem(f"{out.stem}_{name}")
+                         for name in ("encoder_self", "decoder_self", "cross")]
+        assert all(path.read_bytes().startswith(start) for path in paths)
+        size = re.search(rb'width="([0-9.]+)pt|MediaBox \[ 0 0 ([0-9.]+)', paths[2].read_bytes())
+        widths.append(float(size[1] or size[2]))
+    assert widths[1] > 1.2 * widths[0]
 
 
 def test_the_sentence_names_what_gave_most():

@@ -44,4 +44,4 @@ def without_pictures(patch):
 
 def with_blank_pictures(patch):
     """Set up every picture and write a blank one: where it goes is the point, not what it shows."""
-    patch.setattr("aiayn_np.plotting.figures.png_of", lambda fig, dpi: b"\x89PNG")
+    patch.setattr("aiayn_np.plotting.figures.picture_of", lambda fig, dpi, kind: b"\x89PNG")

@@ -7,13 +7,13 @@ import pytest
 from matplotlib import font_manager
 
 from aiayn_np import plot_attention
-from aiayn_np.plotting.fonts import downwards, png_of
+from aiayn_np.plotting.fonts import downwards, picture_of
 
 ELSEWHERE = "Ⓐ"  # in STIX, which comes with matplotlib, and not in its default font
 
 
 def drawn(token):
-    return png_of(plot_attention(np.eye(2), ["a", "b"], ["a", token]), 50)
+    return picture_of(plot_attention(np.eye(2), ["a", "b"], ["a", token]), 50)
 
 
 def test_a_label_gets_a_font_that_has_its_characters():
@@ -40,7 +40,7 @@ def test_other_warnings_of_a_picture_are_passed_on(monkeypatch):
     fig = plot_attention(np.eye(2), ["a", "b"], ["a", "b"])
     monkeypatch.setattr(fig, "savefig", lambda *_, **__: warnings.warn("tight", stacklevel=1))
     with pytest.warns(UserWarning, match="^tight$"):
-        png_of(fig, 50)
+        picture_of(fig, 50)
 
 
 def test_chinese_stands_downwards_below_a_column():
