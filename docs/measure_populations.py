@@ -28,6 +28,9 @@ Lesson 12    scaled dot, dot, general, concat, additive, and two with another st
 Lesson 14    loss: means of ten steps; exact: share of 200 numbers after each epoch; chosen: the
     head; inverted, ordered (4, 3), heads, and first right, second right, crossed, also untrained;
     exact_test, muted (4): share of the test numbers, with all heads and without each
+Lesson 15    nats (N): of a held-back character, at each validation of the language model; looks,
+    without (8): weight of each head on what followed the same symbol, and rows right without it;
+    rows: rows right with all heads
 """
 
 import argparse
@@ -44,6 +47,7 @@ if __name__ == "__main__":  # one thread, before a library of matrices is loaded
 import numpy as np
 
 from aiayn_course.data.number_words import number_words, write_number_words
+from aiayn_course.lab.claims import induction
 from aiayn_course.lab.claims.head_jobs import cross_attention_heads, job_table, solve
 from aiayn_course.lab.learning import losses, small_model, smooth
 from aiayn_np import (
@@ -277,7 +281,22 @@ def crossing(model, run, pairs):
     return found
 
 
-LESSONS = {1: lesson_1, 10: lesson_10, 11: lesson_11, 12: lesson_12, 14: lesson_14}
+def lesson_15(seed):
+    """Train a language model on the help of Python; mute the heads of one that repeats blocks."""
+    with tempfile.TemporaryDirectory() as folder:
+        run, _ = start_run(
+            Path(folder) / "run", "words", seed=seed + 1, vocab_size=500, norm="pre",
+            positions="learned", N=2, d_model=64, d_ff=256, h=4, P_drop=0.0, max_length=48,
+            steps=600, batch_size=16, warmup_steps=100, rate_scale=2.0, eps_ls=0.0)
+        nats = [progress.validation for progress in run.train() if progress.measured]
+    model = induction.trained(2, seed)
+    ids, targets, period = induction.repeated(500, np.random.default_rng(1))
+    return dict(nats=nats, looks=induction.prefix_scores(model, ids, period),
+                without=induction.exact_without(model, ids, targets),
+                rows=induction.copied(model, ids, targets)[1])
+
+
+LESSONS = {1: lesson_1, 10: lesson_10, 11: lesson_11, 12: lesson_12, 14: lesson_14, 15: lesson_15}
 
 
 def measured(lesson, seeds):

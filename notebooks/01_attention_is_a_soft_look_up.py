@@ -31,6 +31,7 @@ import math
 import numpy as np
 
 from aiayn_course.drawings import SENTENCE, attention_shapes, figure_1
+from aiayn_course.lab.populations import population
 from aiayn_np import Adam, Linear, ScaledDotProductAttention, Softmax, plot_attention
 from aiayn_np.plotting.figures import new_figure
 
@@ -124,14 +125,17 @@ def looks_of(a_model):                                             # at the sour
 first, looks = looks_of(model)
 where = looks.weights[0, 0]                                        # batch 0, head 0: (rows, columns)
 rows = [f"{read} → {written}" for read, written in zip(task.tokens([task.bos, *answer]), task.tokens(answer))]
+for name, due in zip(("layer 1", "the last"), population(1)["due"].T):    # eight seeds, measured before
+    print(f"eight models, {name}: {due.min():.0%} to {due.max():.0%} of the rows look most at the digit that is due")
 plot_attention([first.weights[0, 0], where], rows, task.tokens(source[0]), titles=["decoder layer 1", "decoder layer 2, the last"])
 
 # %% [markdown]
 # <!-- answer: The last layer begins at the last digit and goes on to the left
 # ![]
+# [print]
 # Layer 1 goes another way: who shows a map must say of which layer. -->
 #
-# The last layer begins at the last digit and goes on to the left. Layer 1 goes another way: who shows a map must say of which layer. Nobody has told it where to look: in training it was told only which digits are right. <!-- result -->
+# The last layer begins at the last digit and goes on to the left. Layer 1 goes another way: who shows a map must say of which layer. So it is in eight models with other seeds. Nobody has told it where to look: in training it was told only which digits are right. <!-- result -->
 #
 # <!-- say: Point at the first row of the map on the right and at its brightest cell, then go down row by row: the bright cells run to the left. Then at the other layer: there it is another picture. Say: a row asks, a column is asked. Often said and wrong: the diagonal shows that it copies. It runs the other way. -->
 #

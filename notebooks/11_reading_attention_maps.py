@@ -37,6 +37,7 @@ from aiayn_course.lab.claims.head_jobs import (
     solve,
 )
 from aiayn_course.lab.learning import small_model
+from aiayn_course.lab.populations import population
 from aiayn_np import (
     Adam,
     CopyTask,
@@ -357,7 +358,8 @@ ax = new_figure(8, 3).subplots()
 bars = ax.bar(["none", *heads, "layer 2"], [none, *muted[0], four], color=["0.6", *["#0072B2"] * 8, "0.6"])
 bars[1 + best["copy"]].set_color("#009E73")
 ax.bar_label(bars, fmt="%.2f")
-ax.set(xlabel="what is muted: layer, head (green: aligned best)", ylabel="copied exactly", ylim=(0, 1.1),
+ax.plot(np.arange(1, 9) + 0.32, population(11)["muted"].T, "k_", markersize=8, markeredgewidth=0.6)   # eight seeds, measured before
+ax.set(xlabel="what is muted: layer, head (green: aligned best; thin: eight models)", ylabel="copied exactly", ylim=(0, 1.1),
        title=f"one head of eight: {muted[0].mean():.2f} on average")
 ax.figure
 
