@@ -39,6 +39,7 @@ import tempfile
 import numpy as np
 
 from aiayn_course.drawings import figure_1
+from aiayn_course.lab.populations import draw_population, population
 from aiayn_np.runs.start import start_run
 from aiayn_np.text.pictures import plot_language_training
 
@@ -110,6 +111,7 @@ for style, (label, nats) in zip((":", "-.", "--"), guesses.items()):
     a_character = nats * len(held) / data.held_characters              # 2.5 characters are a token
     print(f"{label:24} {a_character:.2f} nats a character")
     fig.axes[1].axhline(a_character, linestyle=style, color="0.3", label=label)
+draw_population(fig.axes[1], 15, "nats", [p.step for p in history if p.measured])   # eight seeds, measured before
 fig.axes[1].set_ylim(0, 2.7)
 fig.axes[1].legend(loc="lower left")
 print(f"{'the model':24} {run.task.nats_per_character(model, data.held_out):.2f} nats a character")
@@ -168,6 +170,8 @@ whole = induction.copied(copier, ids, targets)[1]
 print(f"rows right: {whole:.2f}, without this head {without[best]:.2f}")
 ax = new_figure(6, 3.2).subplots()
 ax.axhline(whole, linestyle=":", color="0.3", label="nothing taken out")
+others = population(15)                                                # heads of eight models, measured before
+ax.plot(others["looks"].ravel(), others["without"].ravel(), ".", color="0.7", zorder=1, label="heads of eight models")
 for head, at in enumerate(zip(looks, without)):
     layer = head // 4
     ax.plot(*at, "os"[layer], color=COLORS[layer])

@@ -34,8 +34,6 @@ that difference; where two sides are said to be alike, this is what is claimed. 
 undecided, as it is if a side is best at the edge of its rates. A claim *agrees* if all its effects
 are seen as claimed, *agrees in part* if some are, and *disagrees* if none is and the contrary of
 one is seen. Otherwise it is *not settled*. A *control* separates causes, and decides nothing.
-A claim marked *not gated* trains models too, with one rate, one length of training, and a rule of
-its own.
 
 {contents}
 """
@@ -85,7 +83,7 @@ def page(experiments: Iterable[Experiment], folder: str | Path) -> str:
 def settled(experiment: Experiment, result: Result) -> str:
     """Return how many effects of a trained claim are settled, for the list of claims."""
     if not isinstance(result, Trained):
-        return "not gated" * experiment.trains
+        return ""
     signs = [effect.sign for effect in result.effects.values()]
     return f"{len(signs) - signs.count(None)} of {len(signs)} effects"
 

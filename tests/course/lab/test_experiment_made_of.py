@@ -109,6 +109,6 @@ def test_sentences_are_a_task_of_words():
 
 @pytest.mark.slow
 def test_a_new_seed_finds_it_again():
-    again = made_of(seeds=(5,), outputs=20)
-    assert again.of("shares").min() >= 0.97
-    assert again.of("gradient × input").max() < 0.6
+    known = made_of(seeds=(5,), outputs=20).known[:, 0, 1]             # (tasks, methods)
+    assert known[:, 0].min() >= 0.9
+    assert known[:, 2].max() < 0.6

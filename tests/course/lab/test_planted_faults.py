@@ -15,6 +15,7 @@ from committed import committed
 
 from aiayn_course.lab import AGREES, DISAGREES, EXPERIMENTS, IN_PART, NOT_SETTLED, gate
 from aiayn_course.lab.claims.induction import SIDES
+from aiayn_course.lab.claims.made_of import LOST, MARGIN
 
 SEED = np.array([0.0, 5, 1, 9, 3])[:, None]                            # of all models of a seed
 NOISE = 0.001 * np.array([-2.0, -1, 0, 1, 2])[:, None]
@@ -93,6 +94,12 @@ def induction(k, d, best=None):
     k.left[..., :4], k.left[..., 6] = 0, 0.5
 
 
+def made_of(k, d, best=None):
+    k.known, k.last = np.full((2, 5, 2, 3), 0.5), np.ones((2, 5, 2))
+    k.known[..., 0] += (d - MARGIN) / 100
+    k.held = 1 - (LOST + d) / 100 * k.last
+
+
 def positions(k, d, best=None):
     rates = len(k.rate_scale)
     apart = 0 if d > 0 else d
@@ -106,7 +113,7 @@ MADE = {  # experiment: (how its results are made, how many effects it has)
     "scale_training": (scale, 2), "head_count": (widths, 6), "key_width": (widths, 6),
     "warm_up": (warm, 2), "label_smoothing": (smoothing, 2), "learned_positions": (positions, 3),
     "additive": (additive, 2), "dropout": (dropout, 4), "head_jobs": (head_jobs, 6),
-    "induction": (induction, 3)}
+    "induction": (induction, 3), "made_of": (made_of, 4)}
 
 
 def check(name):
@@ -123,12 +130,14 @@ def check(name):
             np.testing.assert_allclose(e.difference, min(d, 0) if e.alike else d, atol=0.003)
         assert k.verdict == (IN_PART if alike and d == 0 else verdict)
         assert "5 seeds" in k.models
+    check_gate()
+    if name == "made_of":                                              # both sides are one model
+        return
     made(k, 8.0, best=0)
     assert any(e.edge for e in k.effects.values())
     assert all(e.sign is None for e in k.effects.values() if e.edge)
     made(k, 8.0, best=1)
     assert all(not e.edge for e in k.effects.values())
-    check_gate()
 
 
 def check_gate():
@@ -226,6 +235,8 @@ FAULTS = [  # a module, a part of its source, the fault, and a claim that shows 
     ("claims.induction", "100 * (others - best)", "100 * (best - others)", "induction"),
     ("claims.induction", "effect(one, two, SIDES", "effect(one[2:], two, SIDES", "induction"),
     ("claims.induction", "100 - 100 * self.right[side]", "100 * self.right[side]", "induction"),
+    ("claims.made_of", "ours - last_map + MARGIN", "last_map - ours + MARGIN", "made_of"),
+    ("claims.made_of", "100 - 100 * self.held", "100 * self.held", "made_of"),
     ("claims.position_training", "m[1], m[0], SIDES", "m[0], m[1], SIDES", "learned_positions"),
     ("claims.position_training", ", NATS, alike=True)}", ", NATS)}", "learned_positions"),
     ("claims.smoothing", "100 * (1 - self.right)", "1 - self.right", "label_smoothing"),  # a unit
