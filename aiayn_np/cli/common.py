@@ -15,7 +15,7 @@ from ..plotting.fonts import in_utf_8
 
 NEEDS = dict(  # command -> methods of a model with its task; it needs one
     decode="lines", generate="written filled", perplexity="surprise", attend="drawings",
-    why="answered", trace="example", export="lines")
+    why="explained", trace="example", export="lines")
 
 
 class UsageError(Exception):

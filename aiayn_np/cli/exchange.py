@@ -19,12 +19,13 @@ def export_command(args):
     lines = []
     if args.to is None:
         from ..runs.family import write_family
+        from ..runs.open import is_run
         from ..runs.run import Run
 
-        run = Run.open(args.run)
-        if "family" not in run.options:
-            raise UsageError(f"--to must be given for the model in {args.run}, which came from no"
-                             " folder of Hugging Face")
+        run = Run.open(args.run) if is_run(args.run) else None
+        if run is None or "family" not in run.options:
+            raise UsageError(f"--to must be given for {args.run}, which holds no training that"
+                             " began from a folder of Hugging Face")
         write_family(run, args.out)
     else:
         from ..models.marian_export import export_marian

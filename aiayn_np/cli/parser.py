@@ -50,7 +50,8 @@ COMMANDS: tuple = (  # group, its commands: name, function, its options, what it
         ("why", why.why_command, why.add_why_options,
          "tell what each written word was made of, and draw it", """
   aiayn-np why runs/copy "3 1 4 1 5"
-  aiayn-np why runs/copy "3 1 4 1 5" --word 2 --against 4"""),
+  aiayn-np why runs/copy "3 1 4 1 5" --word 2 --against 4
+  aiayn-np why gpt2 "Once upon a time"              # each token that it goes on with"""),
         ("trace", look.trace_command, look.add_sequence,
          "tell what every component does with a sequence, as a table", """
   aiayn-np trace runs/copy "3 1 4\""""),

@@ -10,6 +10,7 @@ from .look import add_sequence, sources_of
 from .writing import add_out, check_file, files_of
 
 MOST = 10  # words in the answer, unless --word asks for one
+WHERE = dict(source=" in the source", text=" in the text", written=", written before")
 LEGEND = """share     what a token gave to the logit of the word; the shares add up to it
 replaced  how log p changes with another token in its place, the mean of 8
 held      the same, with the attention weights as they were
@@ -37,7 +38,7 @@ def why_command(args):
     (src,) = sources_of(loaded, args.sequence)
     check_file("--out", path, ".png", force=args.force, own=args.out is None,
                inputs=files_of(args.run))
-    written = Written(loaded, src)
+    written = Written(loaded, src, max(MOST, args.word or 0))
     count = len(written.words)
     if args.word is not None and not 1 <= args.word <= count:
         raise UsageError(f"--word must be 1 to {count} for what is written here, got {args.word}")
@@ -47,7 +48,7 @@ def why_command(args):
     made_of = {}
     for n in range(min(count, MOST)) if args.word is None else [args.word - 1]:
         made_of[n], lost = written.made_of(n, against)
-        print(printable(answer(written, n, made_of[n], lost, args.against, args.all)))
+        print(printable(answer(written, n, made_of[n], lost, args.against, args.all)), flush=True)
     if args.word is None and count > MOST:
         note(f"note: of {count} words the first {MOST} are told; --word tells another one")
     save_figure(written.figure(made_of), path, dpi=120)
@@ -57,27 +58,22 @@ def why_command(args):
 
 def answer(written, n, made_of, lost, against, whole):
     """Return a sentence on the shares in word n, not `against`; if `whole`, a table follows."""
-    spoke = [(f"{word!r} in the source", share)
-             for word, share in zip(written.source, made_of.source)]
-    spoke += [(f"{word!r}, written before", share)                     # bos stands before word 1
-              for word, share in zip(written.target[1:], made_of.target[1:])]
+    rows = written.rows(made_of, lost)
+    spoke = [(f"{word!r}{WHERE[place.split()[0]]}", share) for place, word, share, *_ in rows
+             if place != "written 0"]                                  # bos stands before word 1
     other = f", not {against!r}" if against else ""
     said = textwrap.fill(f"{n + 1}. {written.words[n]!r}{other}: {sentence(spoke)}", 80,
                          subsequent_indent="   ")
     if not whole:
         return said
     above = f"   Its logit is {made_of.value:.2f} above {against or 'the mean of all words'}:"
-    of_source = zip(written.source, made_of.source, lost.source, lost.source_held)
-    of_target = zip(written.target, made_of.target, lost.target, lost.target_held)
-    rows = [*((f"source {i}", *row) for i, row in enumerate(of_source, 1)),
-            *((f"written {i}", *row) for i, row in enumerate(of_target))]
     return "\n".join([said, above, table(rows, made_of.biases)])
 
 
 def table(rows, biases):
     """Return a table of the tokens by the size of their shares, with the biases at the end.
 
-    rows : (place, word, share, fall of log p without the word, this fall with weights held)
+    rows : as Written.rows returns them
     """
     columns = max(width(word) for word in ("word", *(word for _, word, *_ in rows)))
     lines = [f"   {'word':<{columns}}  {'place':<10}   share  replaced    held"]

@@ -93,7 +93,7 @@ class TokenizerVocabulary:
     def pieces(self, ids):
         """Return the pieces of ids, for labels; a space is an underscore."""
         names = (self.tokenizer.id_to_token(int(i)) or "<unk>" for i in ids)
-        return [name.replace("Ġ", "_").replace(SPACE, "_") for name in names]
+        return [re.sub(f"[Ġ {SPACE}]", "_", name) for name in names]
 
     def id(self, piece):
         """Return the id of a piece; None for an unknown piece."""

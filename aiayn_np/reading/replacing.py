@@ -50,15 +50,18 @@ def replaced(model: Module, src: Any, tgt: Any, *, token: int | None = None,
     log_p = log_softmax(row)[token]
     found: list[Any] = [None] * (4 - 2 * len(ids))
     for side in range(len(ids)):
-        changed = with_others(ids[side], k, others, rng)               # (T k, T)
-        n = len(changed)
-        batch = [changed if i == side else np.repeat(x, n, axis=0) for i, x in enumerate(ids)]
-        held = {number: np.repeat(y, n, axis=0)
+        rows = with_others(ids[side], k, others, rng)                  # (T k, T)
+        held = {number: np.repeat(y, k, axis=0)
                 for number, (layer, y, _) in enumerate(recording.calls)
                 if isinstance(layer, Softmax)}
         for given in ({}, held):
-            logits = Recording(model, *batch, given=given).logits[:, position]
-            found.append((log_p - log_softmax(logits)[:, token]).reshape(-1, k).mean(axis=1))
+            falls = []
+            for n in range(0, len(rows), k):                           # one token after another
+                batch = [rows[n : n + k] if i == side else np.repeat(x, k, axis=0)
+                         for i, x in enumerate(ids)]
+                logits = Recording(model, *batch, given=given).logits[:, position]
+                falls.append((log_p - log_softmax(logits)[:, token]).mean())
+            found.append(np.array(falls))
     source, source_held, target, target_held = found
     return Replaced(source, source_held, target, target_held, token, float(log_p))
 

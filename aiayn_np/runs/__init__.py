@@ -10,7 +10,7 @@ Public names, by the file that defines them:
     family      write_family
     going_on    continued_run
     loaded      Loaded, SymbolTranslator, Translator, Writer
-    open        open_run
+    open        is_run, open_run
     real        real_model
     recipes     Recipe
     run         Run

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from ..text.presets import DEFAULTS
+from .open import is_run
 from .options import check_options
 from .run import Run, kind_of
 from .task import absolute, told
@@ -23,8 +24,8 @@ def continued_run(folder: str | Path, task: str, start: Path, files: dict | None
     Raises ValueError for another kind of model, for what the model fixes, and if nothing of the new
     data is left without what the vocabulary lacks; other errors as in `start_run`.
     """
-    own = (start / "model.npz").exists() or not (start / "config.json").is_file()
-    options, kept, model = (origin_of_run if own else origin_of_folder)(start, task)
+    own = is_run(start)
+    options, kept, model = (of_run if own else of_folder)(start, task)
     if fixed := sorted({*given} & MODEL):
         raise ValueError(f"{fixed[0]} must not be given with --from: the model in {start} fixes it")
     options |= given | {"from": absolute(start)}
@@ -43,7 +44,7 @@ def continued_run(folder: str | Path, task: str, start: Path, files: dict | None
     return run, [*run.task.data.notes, *told("before", options["before"])]
 
 
-def origin_of_run(start: Path, task: str) -> tuple:
+def of_run(start: Path, task: str) -> tuple:
     """Return (options for a run that goes on, files of the vocabulary, model) of a run."""
     run = Run.open(start)
     check_task(start, run.options["task"], task)
@@ -51,7 +52,7 @@ def origin_of_run(start: Path, task: str) -> tuple:
     return options, run.kept, run.trained()
 
 
-def origin_of_folder(start: Path, task: str) -> tuple:
+def of_folder(start: Path, task: str) -> tuple:
     """Return (options, files of the vocabulary, model) of a folder of Hugging Face."""
     from .family import files_of
     from .real import FAMILIES, pretrained_of

@@ -28,7 +28,9 @@ class Loaded:
 
     A task turns text into ids, and ids into text. What else a subclass can do depends on the model.
     Its `example(src)` is the batch for a trace, and `drawings(src)` yields (name, function that
-    draws into `fig`, or into a new Figure, and returns it).
+    draws into `fig`, or into a new Figure, and returns it). Its `explained(src, most)` returns (the
+    source (T_src,) or None, the number of ids that are read at first, [(ids that are read, position
+    that writes, id that is written), ...]).
     """
 
     note = ""  # a line that warns the user
@@ -104,6 +106,10 @@ class Translator(Loaded):
         return src, np.concatenate([[[self.task.bos]], out[:, :-1]], axis=1), out
 
     example: Any = answered  # the batch for a trace
+
+    def explained(self, src: np.ndarray, most: int) -> tuple:
+        _, (tgt,), (out,) = self.answered(src)
+        return src[0], 1, [(tgt[: n + 1], n, token) for n, token in enumerate(out)]
 
     def attention(self, src: np.ndarray) -> tuple[list, list, dict, dict]:
         """Return (source tokens, tokens that the decoder reads, maps, masks) of one source (1, T).
@@ -183,6 +189,11 @@ class Writer(Reader):
             raise ValueError("a text must hold at least two tokens: each is what should come out"
                              f" after those before it, got {src.shape[1]}")
         return src[:, :-1], None, src[:, 1:]
+
+    def explained(self, src: np.ndarray, most: int) -> tuple:
+        text, n = list(src[0]), src.shape[1]
+        text += generate(self.model, src[0], steps=most, temperature=0, eos=self.task.ends or None)
+        return None, n, [(np.array(text[:i]), i - 1, text[i]) for i in range(n, len(text))]
 
     def written(self, ids: np.ndarray, *, steps: int, **options: Any) -> Iterator[int]:
         """Yield at most `steps` tokens that the model writes after ids (T,); ends after an end.

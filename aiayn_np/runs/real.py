@@ -76,6 +76,13 @@ class Filler(Reader):
         logits[..., self.task.pad] = -np.inf
         return src, None, np.where(masked, logits.argmax(axis=-1), self.task.pad)
 
+    def explained(self, src, most):
+        _, _, (guesses,) = self.example(src)
+        masks = np.flatnonzero(src[0] == self.task.pad)
+        if not len(masks):
+            raise ValueError(f"a text must hold at least one {MASK}, got none")
+        return None, src.shape[1], [(src[0], int(i), guesses[i]) for i in masks]
+
     def filled(self, text, top):
         """Return the `top` guesses for each masked word of a text, as `Bert.fill`."""
         return self.pretrained.fill(text, top)
@@ -87,9 +94,8 @@ FAMILIES: dict[str, Any] = {  # model_type -> loader, the model with its task, i
 } | dict.fromkeys(LLAMAS, (Llama, real_writer, "words"))
 
 
-def real_model(folder: Path) -> Loaded:
-    """Read the model in a folder of Hugging Face, with its task; errors as below."""
-    pretrained = pretrained_of(folder)
+def real_model(pretrained: Any) -> Loaded:
+    """Return a real model with its task."""
     return FAMILIES[pretrained.family][1](pretrained)
 
 

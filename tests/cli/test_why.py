@@ -6,12 +6,16 @@ import tempfile
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
+from grammar import write_grammar
+from real_models import make_bert, make_gpt2, make_llama
 from same_run import TINY, without_pictures
 
 from aiayn_course.cli.main import main
 from aiayn_np.cli.why import MOST, id_of, sentence, table
 from aiayn_np.reading import shares
+from aiayn_np.runs.open import open_run
 from aiayn_np.runs.run import Run
 from aiayn_np.text.columns import width
 
@@ -37,26 +41,80 @@ def test_it_prints_the_shares_and_draws_them(folder, capsys):
     run = Run.open(folder)
     src = run.task.source("3 1 2")
     made_of = shares(run.trained(), src[0], [run.task.bos])
-    legend, _, tables = out.partition("\n\n")
-    assert legend.startswith("share ")
-    said, lines = re.match(r"(1\. .*?:)\n(.*?)(?:\n2\. |\Z)", tables, re.DOTALL).groups()
-    lines = ["", said, *lines.splitlines()]
-    assert lines[2].split() == ["word", "place", "share", "replaced", "held"]
-    rows = [re.match(r" +(.*?) +([+-][0-9.]+)(?: |$)", line).groups() for line in lines[3:]]
+    assert out.startswith("share ")
+    found = tables(out)
+    rows = found[0]
     want = {f"{word} source {i}": share for i, (word, share) in enumerate(
         zip(["3", "1", "2", "<eos>"], made_of.source), 1)}
     want |= {"<bos> written 0": made_of.target[0], "biases": made_of.biases}
-    found = {" ".join(name.split()): float(share) for name, share in rows}
-    assert found == {name: round(float(share), 2) for name, share in want.items()}
-    sizes = [abs(float(share)) for _, share in rows[:-1]]
+    assert dict(rows) == {name: round(float(share), 2) for name, share in want.items()}
+    sizes = [abs(share) for _, share in rows[:-1]]
     assert sizes == sorted(sizes, reverse=True)
     assert rows[-1][0] == "biases"
     assert max(map(len, out.splitlines()[:-1])) <= 80
-    count = out.count("word  ")
+    count = len(found)
     assert count == len(run.loaded().decode(src)[0])
     assert short[0].startswith("1. ")                                  # its sentence comes first
     assert [line for line in short if line in out.splitlines()] == short
     assert count + 1 <= len(short) <= 2 * count + 1                    # without any table
+
+
+def tables(out):
+    """[(word and place, share), ...] of each table that `why` printed, in its order."""
+    found = []
+    for line in out.splitlines():
+        if line.split() == ["word", "place", "share", "replaced", "held"]:
+            found.append([])
+        elif row := re.match(r"   +(.*?) +([+-][0-9.]+)(?: |$)", line):
+            found[-1].append((" ".join(row[1].split()), float(row[2])))
+    return found
+
+
+def model_of(kind, tmp_path, rng):
+    if kind == "words":
+        text = write_grammar(tmp_path / "text", 100)
+        assert main(["train", "words", "--text", str(text), *TINY, "--steps", "2", "--max-length",
+                     "9", "--out", str(tmp_path / "run")]) == 0
+        return tmp_path / "run"
+    if kind == "gpt2":
+        (tmp_path / kind).mkdir()
+        return make_gpt2(tmp_path / kind, rng)
+    return dict(llama=make_llama, bert=make_bert)[kind](tmp_path / kind)
+
+
+@pytest.mark.parametrize(("kind", "text", "count"), [
+    ("words", "the", 7), ("gpt2", "the cat", MOST), ("llama", "the fox", MOST),
+    ("bert", "Paris is the [MASK] of [MASK]", 2)])
+def test_a_model_of_one_text_tells_the_shares_of_what_it_writes(
+    kind, text, count, tmp_path, rng, no_pictures, capsys
+):
+    """The best next token again and again, while there is room; of a BERT the best one of each
+    mask. Every token of the text and every written one has its share."""
+    folder = model_of(kind, tmp_path, rng)
+    capsys.readouterr()
+    assert main(["why", str(folder), text, "--all"]) == 0
+    out = capsys.readouterr().out
+    loaded = open_run(folder)
+    task, ids = loaded.task, [*loaded.source(text)[0]]
+    start, found = len(ids), tables(out)
+    places = [i for i in range(start) if ids[i] == task.pad] if kind == "bert" else []
+    assert len(found) == count
+    for n, rows in enumerate(found):
+        place = places[n] if places else len(ids) - 1
+        logits = loaded.trained()(np.array([ids]))[0, place]
+        token = int(logits.argmax())
+        want = shares(loaded.trained(), None, ids, token=token, position=place)
+        names = [f"{word} {'text' if i < start else 'written'} {i + 1 - start * (i >= start)}"
+                 for i, word in enumerate(task.tokens(ids))]
+        assert dict(rows) == pytest.approx(
+            {**dict(zip(names, want.target)), "biases": want.biases}, abs=0.0051)
+        assert f"\n{n + 1}. {task.tokens([token])[0]!r}: " in out
+        ids += [] if places else [token]
+
+
+def test_a_mask_is_asked_for(tmp_path, capsys):
+    assert main(["why", str(make_bert(tmp_path / "bert")), "Paris is"]) == 2
+    assert "a text must hold at least one [MASK], got none" in capsys.readouterr().err
 
 
 def test_the_columns_are_the_share_and_what_replacing_changes():

@@ -30,6 +30,19 @@ def save_gpt2(folder, rng, vocab_size, max_len):
                   n_positions=max_len), rng).save(folder)
 
 
+def make_llama(folder):
+    """A folder of a Llama whose tokens are characters; what it does not know becomes <unk>."""
+    from tokenizers import Tokenizer, models, processors
+
+    shutil.copytree(GOLDEN / "llama", folder)
+    ids = {token: i for i, token in enumerate(["<s>", "<unk>", *"\n abdefghjmnoprtuvxz"])}
+    tokenizer = Tokenizer(models.BPE(ids, [], unk_token="<unk>"))
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single=["<s>", "$A"], special_tokens=[("<s>", 0)])
+    tokenizer.save(str(folder / "tokenizer.json"))
+    return folder
+
+
 def make_bert(folder):
     """A folder of a BERT with a vocabulary of 23 words."""
     shutil.copytree(GOLDEN / "bert", folder)

@@ -118,6 +118,59 @@ def test_positions_that_are_no_sinusoids_are_refused(tmp_path):
                 load_marian(folder)
 
 
+@pytest.mark.parametrize(("kind", "rounding"), [("F16", 2**-12), ("BF16", 2**-9)])
+def test_a_marian_in_half_precision_has_rounded_sinusoids(kind, rounding, tmp_path):
+    folder = shutil.copytree(GOLDEN / "marian", tmp_path / "marian")
+    path, name = folder / "model.safetensors", "model.encoder.embed_positions.weight"
+    tensors, table = load_file(path), load_marian(folder).model.positions.table(31)
+    for moved in (0, 16 * rounding):
+        save_halves(path, kind, tensors | {name: table + moved})
+        if moved:
+            with pytest.raises(CheckpointError, match=f"{name} must be the sinusoids"):
+                load_marian(folder)
+            continue
+        loaded = load_marian(folder)
+        np.testing.assert_array_equal(loaded.model.positions.table(31), table)
+        E, want = loaded.model.src_embedding.E.value[:-1], tensors["model.shared.weight"]
+        assert E.dtype == np.float32
+        assert 0 < np.abs(E - want).max() <= rounding * 2 * np.abs(want).max()
+
+
+def save_halves(path, kind, tensors):
+    """Save tensors, rounded to a half precision; NumPy has no bfloat16."""
+    header, data = {}, b""
+    for name, array in tensors.items():
+        bits = array.astype(np.float32).view(np.uint32)
+        nearest = (bits + 0x7FFF + (bits >> 16 & 1)) >> 16
+        rows = array.astype(np.float16) if kind == "F16" else nearest.astype(np.uint16)
+        header[name] = dict(dtype=kind, shape=array.shape,
+                            data_offsets=[len(data), len(data) + rows.nbytes])
+        data += rows.tobytes()
+    text = json.dumps(header).encode()
+    path.write_bytes(len(text).to_bytes(8, "little") + text + data)
+
+
+@pytest.mark.parametrize("family", ["gpt2", "llama", "bert"])
+def test_the_row_of_padding_has_its_true_derivative(family, tmp_path, rng):
+    """Also where its id stands in the text; an embedding of PyTorch gives it none."""
+    path = shutil.copytree(GOLDEN / family, tmp_path / family) / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"pad_token_id": 5}))
+    loaded, ids = LOADERS[family](path.parent), np.array([[3, 5, 7, 2, 5]])
+    logits, cache = loaded.forward(ids)
+    cotangent, direction = rng.normal(size=logits.shape), rng.normal(size=12)
+    loaded.model.zero_grad()
+    loaded.backward(cotangent, cache)
+    name = {"gpt2": "transformer.wte.weight", "llama": "model.embed_tokens.weight",
+            "bert": "bert.embeddings.word_embeddings.weight"}[family]
+    got = loaded.gradients()[name][5] @ direction
+    for p in loaded.model.parameters():
+        p.value = p.value.astype(complex)
+    (link,) = (link for link in loaded.links if link.names[0] == name)
+    link.parameters[0].value[5] += 1e-30j * direction
+    want = (cotangent * loaded.logits(ids)).imag.sum() / 1e-30
+    assert got == pytest.approx(want, rel=1e-12)
+
+
 def test_the_end_of_a_text_is_that_of_the_settings_for_writing(tmp_path, rng):
     folder = make_saved("gpt2", tmp_path / "gpt2", rng)
     assert load_gpt2(folder).ends == ()

@@ -6,8 +6,8 @@ import shutil
 import numpy as np
 import pytest
 from grammar import write_grammar
-from hugging_face import GOLDEN, make
-from real_models import make_gpt2
+from hugging_face import GOLDEN, exact, make
+from real_models import make_gpt2, make_llama
 from same_run import assert_same_run, without_pictures
 from sentences import options, sentences, write
 
@@ -38,7 +38,7 @@ def quickly(monkeypatch):
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
-    """A folder with a run on a text, one on sentence pairs, a GPT-2, a Marian, and new data."""
+    """A folder with runs on a text and on pairs, a GPT-2, a Llama, a Marian, and new data."""
     root = tmp_path_factory.mktemp("place")
     text = write_grammar(root / "old.txt", 300)
     (root / "new.txt").write_text(NEW, encoding="utf-8")
@@ -51,6 +51,7 @@ def place(tmp_path_factory):
     assert main(["export", str(root / "pairs"), str(root / "marian"), "--to", "marian"]) == 0
     (root / "gpt2").mkdir()
     make_gpt2(root / "gpt2", np.random.default_rng(0))
+    make_llama(root / "llama")
     return root
 
 
@@ -68,7 +69,7 @@ def files(folder):
 
 @pytest.mark.parametrize(("task", "start", "both"), [
     ("words", "words", True), ("text", "pairs", True), ("words", "gpt2", False),
-    ("text", "marian", False)])
+    ("words", "llama", False), ("text", "marian", False)])
 def test_the_new_run_says_what_was_learned_and_forgotten_and_the_old_one_stays(
     place, task, start, both, tmp_path, capsys
 ):
@@ -168,7 +169,8 @@ def test_nothing_is_left_of_a_text_that_the_vocabulary_does_not_know(place, tmp_
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize(("task", "start"), [("words", "gpt2"), ("text", "marian")])
+@pytest.mark.parametrize(("task", "start"), [("words", "gpt2"), ("words", "llama"),
+                                              ("text", "marian")])
 def test_a_model_of_a_family_is_written_back_with_its_tokenizer(place, task, start, tmp_path):
     out, back = tmp_path / "out", tmp_path / "back"
     assert main(["export", str(place / "words"), str(back)]) == 2      # it came from no folder
@@ -220,17 +222,19 @@ def test_fifty_steps_have_the_losses_of_pytorch(place):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("family", ["gpt2", "marian", "marian that starts with padding"])
+@pytest.mark.parametrize("family", ["gpt2", "llama", "marian",
+                                    "marian that starts with padding"])
 def test_fifty_steps_of_a_family_have_the_losses_of_transformers(place, family, tmp_path):
     """Same start, batches, rates and Adam; the folder that is written back has its weights."""
     torch = pytest.importorskip("torch")
     name, folder = family.split()[0], tmp_path / "start"
     shutil.copytree(place / name, folder)
-    if name == "gpt2":
+    if name != "marian":
         V = json.loads((folder / "config.json").read_text())["vocab_size"]
-        theirs = make(name, folder, vocab_size=V, n_positions=30, resid_pdrop=0.0, embd_pdrop=0.0,
-                      attn_pdrop=0.0)
-        words = argv(tmp_path, "words", "start", "--steps", "50", "--max-length", "20")
+        theirs = make(name, folder, vocab_size=V, **(dict(
+            n_positions=30, resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0)
+            if name == "gpt2" else {}))
+        words = argv(tmp_path, "words", "start", "--steps", "50", "--max-length", "15")
         words = [word.replace(str(tmp_path / "new.txt"), str(place / "new.txt")) for word in words]
     else:
         config = json.loads((folder / "config.json").read_text())
@@ -241,10 +245,7 @@ def test_fifty_steps_of_a_family_have_the_losses_of_transformers(place, family, 
         words = argv(tmp_path, "text", "start", "--epochs", "30", "--max-length", "30")
         words = [word.replace(str(tmp_path / "new"), str(place / "new")) for word in words]
     run, batches = started(tmp_path, *words, "--warmup-steps", "20", "--rate-scale", "0.05")
-    if name == "marian":
-        from hugging_face import float64_positions
-
-        float64_positions(theirs)
+    exact(name, theirs)
     theirs.train()
     adam = torch.optim.Adam(theirs.parameters(), betas=(0.9, 0.98), eps=1e-9)
 

@@ -1,5 +1,6 @@
 """Training on real MPI ranks: started by mpiexec, ended by every kind of fault."""
 
+import json
 import os
 import re
 import shutil
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from grammar import write_grammar
 from same_run import read_checkpoint
 from sentences import options
 from test_kills import quietly
@@ -100,12 +102,18 @@ def test_the_same_ranks_train_the_same_model_to_the_bit_with_dropout(tmp_path):
     assert_close(tmp_path / "a", tmp_path / "b", 0)
 
 
-@pytest.mark.parametrize("text", [False, True])
+@pytest.mark.parametrize("kind", ["copy", "text", "from"])
 @pytest.mark.parametrize("numbers", [(4, 1), (1, 4)])
-def test_a_run_begun_on_some_ranks_goes_on_on_others(tmp_path, no_pictures, text, numbers):
+def test_a_run_begun_on_some_ranks_goes_on_on_others(tmp_path, no_pictures, kind, numbers):
     """Losses, validation, BLEU and all files are those of the run of one process."""
     argv, more = ["train", "copy", *TINY, "--steps"], ["3", "6"]
-    if text:
+    if kind == "from":
+        text = write_grammar(tmp_path / "text", 200)
+        quietly("train", "words", "--text", str(text), *TINY[4:], "--max-length", "9", "--steps",
+                "2", "--P-drop", "0", "--out", str(tmp_path / "old"))
+        argv = ["train", "words", "--from", str(tmp_path / "old"), "--text",
+                str(write_grammar(tmp_path / "new", 150)), "--only", "norm", "E", "--steps"]
+    if kind == "text":
         argv = [*options(tmp_path), "--dtype", "float64", "--P-drop", "0", "--seed", "1",
                 "--epochs"]
         more = ["1", "2"]
@@ -117,7 +125,14 @@ def test_a_run_begun_on_some_ranks_goes_on_on_others(tmp_path, no_pictures, text
         assert on_ranks(n, *words)[0] == 0 if n > 1 else quietly(*words) is None
     assert_close(tmp_path / "many", tmp_path / "one", 1e-9)
     one, many = (Run.open(tmp_path / name) for name in ("one", "many"))
-    if text:
+    if kind == "from":
+        one, many = (json.loads((tmp_path / name / "metrics.json").read_text())
+                     for name in ("one", "many"))
+        for when in ("before", "after"):
+            assert [*many[when]] == ["new", "old"]
+            for which in many[when]:
+                assert many[when][which] == pytest.approx(one[when][which], rel=1e-9)
+    if kind == "text":
         assert [p.bleu for p in many.history] == [p.bleu for p in one.history]
 
 
