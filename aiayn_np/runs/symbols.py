@@ -60,6 +60,9 @@ class SymbolTraining(RunTask, Task):
         share = toys.share_exact(model, examples, run.ranks, bos=self.bos, eos=self.eos)
         told = (f"{self.name}: {'' if last.solved else 'not '}solved after {last.step} steps,"
                 f" {share:.2%} of {len(examples[0])} test sequences exact, {last.seconds:.1f} s\n")
+        if steps := toys.jumps([record.loss for record in run.history]):
+            told += (f"The loss jumped at step {steps[0]}. With beta_2 = 0.999 in Adam it jumps"
+                     " less often; we keep the paper's 0.98 (docs/commands.md has the control).\n")
         src, _, tgt_out = (ids[:SHOWN] for ids in examples)
         out = self.loaded(model, self).decode(src, max_len=tgt_out.shape[1])
         rows = [tuple(map(self.text, row)) for row in zip(src, out, tgt_out)]

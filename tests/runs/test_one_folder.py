@@ -235,11 +235,16 @@ def test_a_run_trains_and_saves_itself_until_it_is_stopped(tmp_path, no_pictures
     assert "did not end, it is at step 3" in Run.open(run.folder).note
     steps = [Run.open(run.folder).optimizer.t for _ in run.train()]
     assert steps == [3, 5]
-    assert run.finish()[0].startswith("copy: not solved after 5 steps")
+    told = run.finish()[0]
+    assert told.startswith("copy: not solved after 5 steps")
+    assert "jumped" not in told                                        # it was never below 0.15
     assert Run.open(run.folder).history == run.history
     assert [p.seconds for p in run.history] == sorted(p.seconds for p in run.history)
     assert list(run.train()) == []                                     # no step is left
     assert Run.open(run.folder).note == ""
+    for record, loss in zip(run.history, (0.3, 0.1, 0.12, 0.4, 0.1)):
+        record.loss = loss
+    assert "The loss jumped at step 4. With beta_2 = 0.999" in run.finish()[0]
 
 
 def test_a_real_model_is_no_training_to_go_on_with(tmp_path, capsys):

@@ -21,7 +21,8 @@ import chinese  # noqa: E402
 import aiayn_np  # noqa: E402
 
 SECONDS = 35  # for a lesson as a script, on one core
-LONG = ("01", "03", "05", "08", "10", "11", "12", "13", "14", "15")  # run as scripts: minutes, or a clock
+# Lessons of minutes, or with a clock: they run as scripts.
+LONG = ("01", "03", "05", "08", "10", "11", "12", "13", "14", "15")
 
 
 def each_of(sources):
