@@ -9,11 +9,15 @@ It writes docs/_static/live/*.png, at most 120 kB each, and needs `pip install p
 import argparse
 import io
 import shutil
+import sys
 import tempfile
 from pathlib import Path
 
-from PIL import Image
-from playwright.sync_api import sync_playwright
+try:
+    from PIL import Image
+    from playwright.sync_api import sync_playwright
+except ImportError as missing:
+    sys.exit(f"draw_live_page.py: {missing}; pip install playwright pillow")
 
 from aiayn_course.cli.main import main
 

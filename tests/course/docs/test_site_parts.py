@@ -1,6 +1,7 @@
 """What the site is made from: no section of the paper, no name and no bug is left out."""
 
 import re
+import subprocess
 import sys
 
 import pytest
@@ -68,3 +69,11 @@ def test_the_same_page_in_the_other_language_is_found_where_it_stands(page, othe
     assert twin(page, pages) == other
     if other not in ("index", "zh/index"):
         assert twin(other, pages) == page
+
+
+def test_a_script_that_takes_pictures_says_in_one_line_what_to_install(tmp_path):
+    blocked = "import sys, runpy; sys.modules['playwright'] = None; runpy.run_path(sys.argv[1])"
+    run = subprocess.run([sys.executable, "-c", blocked, ROOT / "docs" / "draw_live_page.py"],
+                         cwd=tmp_path, capture_output=True, text=True)
+    assert run.returncode == 1
+    assert re.fullmatch("draw_live_page.py: .*; pip install playwright pillow\n", run.stderr)
