@@ -20,12 +20,11 @@ if __name__ == "__main__":  # one thread, before a library of matrices is loaded
 import numpy as np
 
 from aiayn_np import Adam, CopyTask, ReverseTask, SortTask, Transformer, train
-from aiayn_np.training.toys import LEARNED, jumps
 
 RESULT = Path(__file__).parent / "jumps.json"
 TASKS = dict(copy=CopyTask, reverse=ReverseTask, sort=SortTask)
 PAPER, LONGER = 0.98, 0.999  # beta_2 of the paper, and the value that most libraries begin with
-MOST = 1500
+MOST, LEARNED, RISE, BEFORE = 1500, 0.15, 0.1, 10
 
 
 def trained(name, seed, beta_2):
@@ -35,12 +34,24 @@ def trained(name, seed, beta_2):
                         rng=rng).astype(np.float32)
     optimizer = Adam(model, beta_2=beta_2)
     records = list(train(model, task, steps=MOST, rng=rng, optimizer=optimizer))
-    losses = [record.loss for record in records]
+    rises, largest = jumps([record.loss for record in records])
+    return dict(task=name, seed=seed, beta_2=beta_2, steps=len(records), jumps=rises,
+                largest=round(largest, 4))
+
+
+def jumps(losses):
+    """Return (the number of jumps, the largest rise above an earlier loss) of a training.
+
+    >>> jumps([0.5, 0.1, 0.3, 0.3, 0.1, 0.1, 0.12])
+    (1, 0.2)
+    """
     first = next((i for i, loss in enumerate(losses) if loss < LEARNED), len(losses))
-    lowest = np.minimum.accumulate(losses)[:-1]
-    largest = max((losses[1:] - lowest)[first:], default=0.0)
-    return dict(task=name, seed=seed, beta_2=beta_2, steps=len(records), jumps=len(jumps(losses)),
-                largest=round(max(0.0, float(largest)), 4))
+    rest, count, largest, is_up = losses[first:], 0, 0.0, False
+    for i in range(1, len(rest)):
+        was_up, is_up = is_up, rest[i] - min(rest[max(0, i - BEFORE) : i]) > RISE
+        count += is_up and not was_up
+        largest = max(largest, rest[i] - min(rest[:i]))
+    return count, round(largest, 4)
 
 
 def table(rows):

@@ -20,7 +20,6 @@ from .shares import Shares
 from .tasks import Task
 
 VALIDATED = 5000  # sequences that a toy task is validated on
-LEARNED, RISE, BEFORE = 0.15, 0.1, 10  # of a jump: losses, and a number of steps
 
 
 @dataclass
@@ -144,17 +143,3 @@ def share_exact(model: Transformer, batch: Sequence[np.ndarray], ranks: Alone = 
     """Return the `exact_match` of a batch; each of the ranks decodes a part of it."""
     mine = [ranks.part(ids) for ids in batch]
     return ranks.total(round(exact_match(model, mine, **ends) * len(mine[0]))) / len(batch[0])
-
-
-def jumps(losses: Sequence[float]) -> list[int]:
-    """Return the steps at which the loss jumps: it rises by more than 0.1 within ten steps.
-
-    losses : the loss of each step; what is before the first loss below 0.15 does not count
-
-    >>> jumps([0.5, 0.1, 0.3, 0.3, 0.1, 0.1, 0.12])
-    [3]
-    """
-    first = next((i for i, loss in enumerate(losses) if loss < LEARNED), len(losses))
-    is_up = [i > first and losses[i] - min(losses[max(first, i - BEFORE) : i]) > RISE
-             for i in range(len(losses))]
-    return [i + 1 for i in range(1, len(losses)) if is_up[i] and not is_up[i - 1]]

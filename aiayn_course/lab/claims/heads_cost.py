@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from aiayn_np.module import Module
 from aiayn_np.multi_head import MultiHeadAttention
 from aiayn_np.plotting.figures import log_ticks
 
@@ -15,11 +16,25 @@ SIMILAR = 1.5  # "similar" here: at most this many times the cost of one head
 PAPER_H = 8
 
 
+class ProductsOnly(Module):
+    """Control: (Q K^T) V, the matrix products of attention without scale, mask and softmax."""
+
+    def forward(self, Q, K, V, *, allowed=None, rng=None):
+        scores = Q @ K.mT
+        return scores @ V, (Q, K, V, scores)
+
+    def backward(self, grad_out, cache):
+        Q, K, V, scores = cache
+        grad_scores = grad_out @ V.mT
+        return grad_scores @ K, grad_scores.mT @ Q, scores.mT @ grad_out
+
+
 @dataclass
 class HeadsCost(Result):
     """Time of forward and backward with h heads, relative to one head, at some lengths n.
 
-    ratio : (3, len(n), len(h)), lower quartile, median and upper quartile
+    ratio, products : (3, len(n), len(h)), lower quartile, median and upper quartile of the layer,
+        and of its control with ProductsOnly; both relative to one head of the layer
     multiply_adds : (len(n), len(h)), of the products in forward; backward has twice as many
     """
 
@@ -27,6 +42,7 @@ class HeadsCost(Result):
     n: np.ndarray
     d_model: int
     ratio: np.ndarray
+    products: np.ndarray
     multiply_adds: np.ndarray
     title = "Eight narrow heads cost about as much as one wide head"
     panels, size = (1, 1), (7.0, 4.8)
@@ -40,10 +56,12 @@ class HeadsCost(Result):
     def finding(self):
         times = " and ".join(f"{r:.2f} (n = {n})" for r, n in zip(self.at_paper_h, self.n))
         last = " and ".join(f"{r:.2f}" for r in self.ratio[1][:, -1])
+        more, of_products = (x[1][-1, -1] - x[1][-1, 0] for x in (self.ratio, self.products))
         return (
             f"At d_model = {self.d_model} eight heads take {times} times as long as one,"
-            f" {self.h[-1]} heads {last} times: the matrix products cost the same, but there are h"
-            f" times as many scores."
+            f" {self.h[-1]} heads {last} times. There are h times as many scores. The control has"
+            f" the same products without scale, mask and softmax: of what {self.h[-1]} heads take"
+            f" more than one at n = {self.n[-1]}, {of_products / more:.0%} is left."
         )
 
     @property
@@ -53,6 +71,7 @@ class HeadsCost(Result):
     def draw(self, ax):
         for i, n in enumerate(self.n):
             draw_quartiles(ax, self.h, self.ratio[:, i], f"time, n = {n}", i)
+        draw_quartiles(ax, self.h, self.products[:, -1], f"products only, n = {self.n[-1]}", 2)
         products = (self.multiply_adds / self.multiply_adds[:, :1]).max(axis=0)
         ax.plot(self.h, products, "--", color="0.3", label="multiply-adds of the products")
         ax.axhspan(0.8, SIMILAR, color="0.92", zorder=0, label=f'"similar": up to {SIMILAR:g}')
@@ -76,15 +95,16 @@ def heads_cost(h=(1, 2, 4, 8, 16, 32), n=(64, 512), *, d_model=512, repeats=7, s
     repeats : number of timings of the longest sequence, in turns; shorter sequences have more
     """
     rng = np.random.default_rng(seed)
-    layers = [MultiHeadAttention(d_model, heads, rng=rng).astype(np.float32) for heads in h]
+    layers = [MultiHeadAttention(d_model, heads, attention=attention, rng=rng).astype(np.float32)
+              for attention in (None, ProductsOnly()) for heads in h]
     ratios, multiply_adds = [], []
     for length in n:
         x, grad = rng.standard_normal((2, 1, length, d_model), dtype=np.float32)
         turns = repeats * max(n) // length
         ratios.append(time_ratios([step_of(layer, (x, x, x), grad) for layer in layers], 0, turns))
-        multiply_adds.append([count(layer, x, x, x)[1] for layer in layers])
-    return HeadsCost(np.array(h), np.array(n), d_model, np.stack(ratios, axis=1),
-                     np.array(multiply_adds))
+        multiply_adds.append([count(layer, x, x, x)[1] for layer in layers[:len(h)]])
+    ratio, products = np.split(np.stack(ratios, axis=1), 2, axis=2)
+    return HeadsCost(np.array(h), np.array(n), d_model, ratio, products, np.array(multiply_adds))
 
 
 HEADS_COST = Experiment(
@@ -93,6 +113,7 @@ HEADS_COST = Experiment(
     " width.",
     alt="Time over the time of one head, against the number of heads from 1 to 32, for two lengths"
     " n. Up to 8 heads both lines stay in the grey band up to 1.5, near the dashed line of the"
-    " matrix products, which is 1 for every number of heads; after that the longer one climbs.",
+    " matrix products, which is 1 for every number of heads; after that the longer one climbs. The"
+    " control of products alone climbs less.",
     run=heads_cost, result=HeadsCost, timed=True,
 )

@@ -18,6 +18,7 @@ from aiayn_course.lab.claims.heads_cost import HEADS_COST, heads_cost
 from aiayn_course.lab.counting import count
 from aiayn_course.lab.experiment import AGREES
 from aiayn_course.lab.learning import small_model
+from aiayn_np import check_gradients
 from aiayn_np.multi_head import MultiHeadAttention
 from aiayn_np.training.tasks import CopyTask
 from aiayn_np.variants.scoring import dot_attention
@@ -117,7 +118,14 @@ def test_the_products_cost_the_same_for_every_h():
     np.testing.assert_array_equal(
         few.multiply_adds, [[product_multiply_adds(n, 16, h) for h in (1, 2, 8)] for n in (4, 8)])
     assert (few.multiply_adds == few.multiply_adds[:, :1]).all()
-    assert few.ratio.shape == (3, 2, 3)
+    assert few.ratio.shape == few.products.shape == (3, 2, 3)
+
+
+def test_the_control_has_the_same_products_and_their_gradients(rng):
+    control = MultiHeadAttention(16, 8, attention=layers.ProductsOnly(), rng=rng)
+    assert multiply_adds(control, 5) == product_multiply_adds(5, 16, 8)
+    Q, K, V = (rng.standard_normal((2, n, 3)) for n in (4, 5, 5))
+    assert check_gradients(layers.ProductsOnly(), Q, K, V)
 
 
 def full_width(d_model, h, rng):
