@@ -41,7 +41,9 @@ class Bert(Pretrained):
         self.eps = config.fraction("layer_norm_eps", 1e-12)
         self.P_drop = config.fraction("hidden_dropout_prob", 0.1)
         self.tied = config.flag("tie_word_embeddings", True)
-        self.pad = config.token("pad_token_id", self.V, 0, optional=True)
+        self.pad = config.values.get("pad_token_id", 0)                # null: nothing is padding
+        if self.pad is not None:
+            self.pad = config.token("pad_token_id", self.V, 0)
 
     def table(self) -> Table:
         embeddings, head = "bert.embeddings", "cls.predictions"

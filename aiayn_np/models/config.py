@@ -51,10 +51,8 @@ class Config:
         return self.read(key, default, lambda value: is_integer(value) and value >= 1,
                          "an integer of at least 1")
 
-    def token(self, key, vocab_size, default=None, *, optional=False):
-        """Read the id of a token, of a list its first; None if the key is optional and missing."""
-        if optional and self.values.get(key, default) is None:
-            return None
+    def token(self, key, vocab_size, default):
+        """Read the id of a token, of a list its first."""
         return listed(self.read(key, default, lambda value: listed(value) and all(
             is_integer(i) and 0 <= i < vocab_size for i in listed(value)),
             f"an id in [0, {vocab_size})"))[0]

@@ -22,8 +22,7 @@ LAYER, OURS = "transformer.h.*", "stack.encoder.layers.*"
 class GPT2(Pretrained):
     """The folder of a GPT-2 or of another GPT2LMHeadModel.
 
-    `model` is a LanguageModel; `pad` is an id of the folder, or None; `ends` are the ids that end a
-    text.
+    `model` is a LanguageModel;  ends : the ids that end a text
 
     No id is masked, not even the id of padding: often this is the id of <|endoftext|>, which occurs
     in texts. Padding at the end changes no earlier logit.
@@ -41,7 +40,6 @@ class GPT2(Pretrained):
         self.eps = config.fraction("layer_norm_epsilon", 1e-5)
         self.tied = config.flag("tie_word_embeddings", True)
         self.P_drop = config.fraction("resid_pdrop", 0.1)
-        self.pad = config.token("pad_token_id", self.V, optional=True)
         self.ends = self.end_ids()
 
     def table(self) -> Table:

@@ -25,8 +25,9 @@ STRETCH = ("factor", "low_freq_factor", "high_freq_factor", "original_max_positi
 class Llama(Pretrained):
     """The folder of a LlamaForCausalLM, or of a Mistral, Qwen2 or Qwen3 of this kind.
 
-    `model` is a LanguageModel of LlamaLayers; `pad` and `ends` are those of a GPT2. No
-    id is masked, as in GPT2.
+    `model` is a LanguageModel of LlamaLayers. No id is masked, as in GPT2.
+
+    ends : the ids that end a text
     biases : the letters, some of "QKVO", of the projections of attention that have biases
     """
 
@@ -54,7 +55,6 @@ class Llama(Pretrained):
             config.refuse("sliding_window", "null")
         if set(config.values.get("layer_types") or [FULL]) != {FULL}:
             config.refuse("layer_types", f"{FULL} in every layer")
-        self.pad = config.token("pad_token_id", self.V, optional=True)
         self.ends = self.end_ids()
 
     def table(self) -> Table:

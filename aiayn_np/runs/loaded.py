@@ -111,14 +111,6 @@ class Translator(Loaded):
         _, (tgt,), (out,) = self.answered(src)
         return src[0], 1, [(tgt[: n + 1], n, token) for n, token in enumerate(out)]
 
-    def attention(self, src: np.ndarray) -> tuple[list, list, dict, dict]:
-        """Return (source tokens, tokens that the decoder reads, maps, masks) of one source (1, T).
-
-        The decoder reads the model's own output.
-        """
-        _, tgt, _ = self.answered(src)
-        return self.source_tokens(src), self.task.tokens(tgt[0]), *self.maps(src, tgt)
-
     def translation_attention(self, src: np.ndarray) -> tuple[list, list, np.ndarray, np.ndarray]:
         """Return (source tokens, written tokens, weights, mask) of the last layer.
 
@@ -156,8 +148,13 @@ class SymbolTranslator(Translator):
         return self.task.examples_of([src[0, :-1]])
 
     def drawings(self, src: np.ndarray) -> Iterator[tuple[str, Any]]:
-        """Yield a picture of every layer and head for each kind of attention."""
-        src_tokens, tgt_tokens, maps, masks = self.attention(src)
+        """Yield a picture of every layer and head for each kind of attention.
+
+        The decoder reads the model's own output.
+        """
+        _, tgt, _ = self.answered(src)
+        src_tokens, tgt_tokens = self.source_tokens(src), self.task.tokens(tgt[0])
+        maps, masks = self.maps(src, tgt)
         for kind, (stack, attention, title) in KINDS.items():
             chosen = {n: w for n, w in maps.items() if n.startswith(stack) and attention in n}
             if chosen:                                                 # this kind keeps maps

@@ -104,36 +104,29 @@ def test_words_that_a_folder_never_writes_are_not_written(exported, tmp_path):
     assert np.flatnonzero(logits[0, 0] == -np.inf).tolist() == [0, 7, run.task.bos]
 
 
-def test_positions_that_are_no_sinusoids_are_refused(tmp_path):
-    folder = shutil.copytree(GOLDEN / "marian", tmp_path / "marian")
-    tensors, table = load_file(folder / "model.safetensors"), load_marian(folder).model.positions
-    for positions, fits in ((table.table(31), True), (table.table(31) + 0.1, False),
-                            (table.table(30), False)):
-        more = {"model.encoder.embed_positions.weight": positions}
-        save_file(tensors | more, folder / "model.safetensors")
-        if fits:
-            load_marian(folder)
-        else:
-            with pytest.raises(CheckpointError, match="must be the sinusoids of the config"):
-                load_marian(folder)
-
-
-@pytest.mark.parametrize(("kind", "rounding"), [("F16", 2**-12), ("BF16", 2**-9)])
-def test_a_marian_in_half_precision_has_rounded_sinusoids(kind, rounding, tmp_path):
+@pytest.mark.parametrize(("rows", "further", "fits"), [
+    (31, False, True), (31, True, False), (30, False, False)])
+@pytest.mark.parametrize(("kind", "rounding", "step"), [
+    ("F64", 0, 0.1), ("F16", 2**-11, 2**-8), ("BF16", 2**-8, 2**-5)])
+def test_positions_are_the_sinusoids_as_the_file_rounds_them(
+    kind, rounding, step, rows, further, fits, tmp_path
+):
+    """Half precisions are widened to float32."""
     folder = shutil.copytree(GOLDEN / "marian", tmp_path / "marian")
     path, name = folder / "model.safetensors", "model.encoder.embed_positions.weight"
     tensors, table = load_file(path), load_marian(folder).model.positions.table(31)
-    for moved in (0, 16 * rounding):
-        save_halves(path, kind, tensors | {name: table + moved})
-        if moved:
-            with pytest.raises(CheckpointError, match=f"{name} must be the sinusoids"):
-                load_marian(folder)
-            continue
-        loaded = load_marian(folder)
-        np.testing.assert_array_equal(loaded.model.positions.table(31), table)
-        E, want = loaded.model.src_embedding.E.value[:-1], tensors["model.shared.weight"]
-        assert E.dtype == np.float32
-        assert 0 < np.abs(E - want).max() <= rounding * 2 * np.abs(want).max()
+    tensors[name] = table[:rows] + step * further
+    save_file(tensors, path) if kind == "F64" else save_halves(path, kind, tensors)
+    if not fits:
+        with pytest.raises(CheckpointError, match=f"{name} must be the sinusoids of the config"):
+            load_marian(folder)
+        return
+    loaded = load_marian(folder)
+    np.testing.assert_array_equal(loaded.model.positions.table(31), table)
+    E, want = loaded.model.src_embedding.E.value[:-1], tensors["model.shared.weight"]
+    assert E.dtype == (np.float32 if rounding else np.float64)
+    np.testing.assert_allclose(E, want, rtol=rounding, atol=1e-7 * rounding)
+    assert np.array_equal(E, want) == (kind == "F64")
 
 
 def save_halves(path, kind, tensors):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hugging_face import batch, compute, make
+from hugging_face import LOADERS, batch, compute, exact, make
 from marks import LINUX, TRANSFORMERS
 
 from aiayn_course.data.number_words import write_number_words
@@ -91,6 +91,27 @@ def test_a_translator_of_here_is_the_same_in_transformers(tmp_path, capsys):
     assert found["logits"] <= 5e-5
     assert found["tokens"] == found["own_text"] == found["captions"] == 500
     assert found["BLEU here"] == found["BLEU there"]
+
+
+@pytest.mark.parametrize(("family", "name"), [
+    ("llama", "model.embed_tokens.weight"), ("bert", "bert.embeddings.word_embeddings.weight")])
+def test_the_row_of_padding_gets_no_gradient_in_transformers(family, name, tmp_path, seed):
+    """Ours is the derivative, as test_folders.py measures; all other rows are the same."""
+    model = make(family, tmp_path, seed=seed, pad_token_id=5, **UNTIED)
+    exact(family, model)
+    loaded, ids = LOADERS[family](tmp_path), np.array([[3, 5, 7, 2, 5]])
+    logits, cache = loaded.forward(ids)
+    cotangent = np.random.default_rng(seed).standard_normal(logits.shape)
+    real = ids != 5 if family == "bert" else np.ones(ids.shape, bool)  # what may be looked at
+    want, gradients = compute(family, model, {"ids": ids}, real, cotangent)
+    loaded.model.zero_grad()
+    loaded.backward(cotangent, cache)
+    got, theirs = loaded.gradients()[name], gradients[name]
+    np.testing.assert_allclose(logits, want, rtol=0, atol=1e-12 * np.abs(want).max())
+    assert (theirs[5] == 0).all()
+    assert np.abs(got[5]).max() > 0.01 * np.abs(got).max()
+    others = np.arange(23) != 5
+    np.testing.assert_allclose(got[others], theirs[others], rtol=0, atol=1e-9 * np.abs(got).max())
 
 
 def test_in_float32_angles_far_away_are_those_of_float64_here_and_not_there(tmp_path, seed):

@@ -72,3 +72,22 @@ def test_ids_of_a_translator_are_those_of_transformers(tmp_path):
     ours = MarianVocabulary(tmp_path, sizes)
     for line in LINES:
         assert theirs(line)["input_ids"] == ours.encode([line])[0].tolist(), line
+
+
+def test_where_transformers_builds_another_tokenizer_the_file_is_followed(tmp_path):
+    """Its class for a GPT-2 cuts no digits apart, as this file wants."""
+    from tokenizers import Tokenizer, models, pre_tokenizers, trainers
+    from transformers import AutoTokenizer
+
+    tokenizer, level = Tokenizer(models.BPE()), pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.pre_tokenizer = level
+    tokenizer.train_from_iterator(["the 12 12 cat"] * 5, trainers.BpeTrainer(vocab_size=300))
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Digits(True), level])
+    tokenizer.save(str(tmp_path / "tokenizer.json"))
+    (tmp_path / "config.json").write_text('{"model_type": "llama"}')
+    ours, want = tokenizer_vocabulary(tmp_path, 300), tokenizer.encode("the 12").ids
+    for cls, same in (("PreTrainedTokenizerFast", True), ("GPT2Tokenizer", False)):
+        (tmp_path / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": cls}))
+        theirs = AutoTokenizer.from_pretrained(tmp_path)
+        assert (theirs("the 12")["input_ids"] == want) == same
+        assert ours.encode("the 12").tolist() == want

@@ -1,5 +1,6 @@
 """One folder, one training; and a checkpoint belongs to its vocabulary, its task and its model."""
 
+import copy
 import errno
 import json
 import os
@@ -15,7 +16,13 @@ import pytest
 from same_run import TINY
 
 from aiayn_course.cli.main import main
-from aiayn_np import CheckpointError, Transformer, load_checkpoint, save_checkpoint
+from aiayn_np import (
+    CheckpointError,
+    LabelSmoothedCrossEntropy,
+    Transformer,
+    load_checkpoint,
+    save_checkpoint,
+)
 from aiayn_np.cli import train
 from aiayn_np.cli.train import free_folder, take_steps
 from aiayn_np.files import replacing
@@ -377,3 +384,17 @@ def test_a_history_comes_back_as_it_was():
     again = records_of(columns_of(history, PairProgress), PairProgress)
     assert again == history
     assert csv_of(again, PairProgress) == written
+
+
+def test_the_losses_of_the_history_are_without_smoothing(tmp_path):
+    sizes = dict(d_model=8, d_ff=8, h=2, N=1, P_drop=0.0, dtype="float64")
+    run, _ = start_run(tmp_path, "copy", steps=1, **sizes)
+    model, rng = copy.deepcopy((run.model, run.rng))
+    list(run.train())
+    *inputs, targets = run.task.batch_of(1, rng)
+    plain, smoothed = (LabelSmoothedCrossEntropy(eps, pad=0)(model(*inputs), targets=targets)
+                       for eps in (0.0, run.options["eps_ls"]))
+    names, first = (tmp_path / "history.csv").read_text().splitlines()
+    loss = float(first.split(",")[names.split(",").index("loss")])
+    assert loss == pytest.approx(plain, rel=1e-12)
+    assert loss != pytest.approx(smoothed, rel=1e-6)
