@@ -1,4 +1,4 @@
-"""The first part of a report: where the mistake shows, what was measured, and a question.
+"""The texts of a report: where the mistake shows, what was measured, a question, and the hints.
 
 The mistake is known as an edit of the right formula, and its effect as numbers. The question is
 made from both, in the names and lines of the student's code where `tracing` finds them. It names
@@ -26,7 +26,6 @@ from .tracing import Watch, fitting_array, helper_of
 
 NO_CAUSE = "No single cause is known. Compare each of your steps with the derivation: hint=3."
 ALL_SAID = "What is wrong stands in the report. hint=3 gives the derivation."
-NEW_ARRAY = "It writes into the array. `x = x - m` makes a new one, and so do np.where and np.copy."
 OF_A_RETURN = "wrong count", "order", "no cache", "nothing returned"
 LONG = 80  # columns of a line that is quoted
 PART = re.compile(r"(self\.\w+)(?:\.forward|\.backward)?\(")  # a part that is called
@@ -35,7 +34,6 @@ SEEN = {  # the diagnosis of what is seen at once: a question
     "zero": "Which line adds to the gradient, and is that line reached?",
     "no gradient": "When this input grows a little, what happens to the output?",
     "sign": "Where does a minus come in?",
-    "number of axes": "Which line counts axes, or asks how many there are?",
     "nearly": "Which small number, or which type, comes in?",
     "some cases": "What is special there?",
     "some entries": "What is special about them?",
@@ -45,19 +43,23 @@ SEEN = {  # the diagnosis of what is seen at once: a question
 
 def told(checking, stop):
     """Return the texts of a Report on what ended a check, as a dict."""
-    derivation = [say(text) for text in checking.subject.derivation(checking.stage)]
-    code = ""
+    state, code, example = state_of(checking, stop), "", None
     if stop.finding:
-        story = Story(checking, stop)
-        where, question, code = story.where(), story.question(), story.code()
-        cause, example = story.cause() or say(NO_CAUSE), story.example()
+        story = Story(checking, stop.finding)
+        where, question, code, example = (
+            story.where(), story.question(), story.code(), story.example())
+        cause = story.cause() or say(NO_CAUSE)
+        first = FIRST.match(stop.where)[0]                             # type: ignore[index]
+        message = " ".join(map(sentence, filter(None, (state, first, cause, code))))
     else:
-        cause = f"{fitting_array(checking, stop.failure)} {stop.cause}".strip() or say(
-            NO_CAUSE if stop.failure else ALL_SAID)
-        where, question, example = stop.where, stop.question, None
-    return dict(state=state_of(checking, stop), where=sentence(where), question=tidy(question),
-                example=example, hints=(sentence(cause), sentence(code or beside(checking, stop)),
-                                        "\n".join(derivation)))
+        where, question = stop.where, stop.question
+        cause = f"{fitting_array(checking, stop.failure)} {stop.cause}".strip()
+        message = f"{where} {cause}".strip()
+        cause = cause or say(NO_CAUSE if stop.failure else ALL_SAID)
+    derivation = "\n".join(map(say, checking.subject.derivation(checking.stage)))
+    return dict(state=state, where=sentence(where), question=tidy(question), example=example,
+                message=sentence(message), hints=(
+                    sentence(cause), sentence(code or beside(checking, stop)), derivation))
 
 
 def state_of(checking, stop):
@@ -82,31 +84,22 @@ def beside(checking, stop):
     formula, failure = checking.formula, stop.failure
     tensors = stop.tensor or (stop.finding.wrong if stop.finding else "")
     tensor = tensors if isinstance(tensors, str) else tensors[0]
-    mine = stop.code or (failure and failure.code) or line_for(checking, tensor)
+    line = stop.code or (failure and failure.code) or line_for(checking, tensor)
+    mine = say("Your line is {code}.", code=f"`{line}`") if line else say(
+        "No line of yours makes {name}.", name=say_name(tensor or "output"))
     if stop.diagnosis in OF_A_RETURN:
-        return yours(mine, tensor) + " " + say("It must end with {right}.",
-                                               right=f"`{right_return(checking)}`")
-    if stop.code:
-        return yours(mine, tensor) + " " + say(NEW_ARRAY)
-    right = formula.code_of(failure.target if failure else tensor)
+        return mine + " " + say("It must end with {right}.", right=f"`{right_return(checking)}`")
+    right = "" if stop.code else formula.code_of(failure.target if failure else tensor)
     names = Watch(formula, checking.stage, checking.trial).names() if (
         checking.trial and (failure or stop.finding)) else {}
-    code = in_his_names(right or formula.last_line, names, names_in(files_of(checking)),
-                        formula.made_of)
+    code = in_his_names(right or formula.last_line, names, checking)
     if stop.diagnosis == "overwritten":
         code = f"self.{tensor} += {code}"
-    elif re.search(rf"(^|= |return ){re.escape(code)}($|,)", mine):
+    elif re.search(rf"(^|= |return ){re.escape(code)}($|,)", line):
         return say("Your line {code} is that of the formula: look at what comes into it.",
-                   code=f"`{mine}`")
-    return yours(mine, tensor) + " " + say(
-        "The formula has {right} there." if right else "The formula ends with {right}.",
-        right=f"`{code}`")
-
-
-def yours(line, tensor):
-    """Return a sentence with the student's line, or one that says that there is none."""
-    return say("Your line is {code}.", code=f"`{line}`") if line else say(
-        "No line of yours makes {name}.", name=say_name(tensor or "output"))
+                   code=f"`{line}`")
+    return mine + " " + say("The formula has {right} there." if right else
+                            "The formula ends with {right}.", right=f"`{code}`")
 
 
 def right_return(checking):
@@ -118,21 +111,16 @@ def right_return(checking):
         moving) else "return None"
 
 
-def files_of(checking):
-    return {function.__code__.co_filename for function in functions_of(checking.student)}
-
-
 def line_for(checking, tensor):
     """Return the student's statement that makes a tensor, or the last one that returns, or ""."""
-    wanted = {"forward": ["forward"], "backward": ["backward"]}.get(checking.stage, [])
     lines = [(function.__code__.co_filename, line) for function in functions_of(checking.student)
              for top in ast.walk(tree_of(function.__code__.co_filename))
-             if isinstance(top, ast.FunctionDef) and (not wanted or top.name in wanted)
+             if isinstance(top, ast.FunctionDef) and checking.stage in ("function", top.name)
              and top.lineno == function.__code__.co_firstlineno for line in ast.walk(top)
              if isinstance(line, (ast.Assign, ast.AugAssign, ast.Expr, ast.Return))]
     found = [one for one in lines if f"self.{tensor}" in ast.unparse(one[1])] if (
         tensor.endswith(".grad")) else [one for one in lines if isinstance(
-            one[1], ast.Return)] or (lines if not wanted else [])
+            one[1], ast.Return)] or lines * (checking.stage == "function")
     return shorten(source_of(found[-1][0], found[-1][1].lineno)) if found else ""
 
 
@@ -140,10 +128,11 @@ def shorten(code):
     return code if len(code) <= LONG else f"{code[: LONG - 2].rstrip()} …"
 
 
-def in_his_names(code, names, used, made_of):
+def in_his_names(code, names, checking):
     """Return code with the student's names, or with what a name is made of that he has not."""
+    used = names_in({function.__code__.co_filename for function in functions_of(checking.student)})
     try:
-        named = ast.unparse(Named(names, used, made_of).visit(ast.parse(code)))
+        named = ast.unparse(Named(names, used, checking.formula.made_of).visit(ast.parse(code)))
     except SyntaxError:
         return code
     return named if len(named) <= max(LONG, len(code)) else code
@@ -188,19 +177,19 @@ class Story:
     """Everything that a report tells of wrong numbers.
 
     edit : what gives the student's numbers, or None
+    seen : (diagnosis, sentence) of how the numbers differ, or None
     spot : the first value of the student's code that is wrong, or None
     mine : {name in the formula: name in the student's code}
     trial, got, want : the smallest case that shows the mistake, the student's array, the right one
     """
 
-    def __init__(self, checking, stop):
-        self.checking, self.finding, self.diagnosis = checking, stop.finding, stop.diagnosis
-        self.edit, self.seen = self.finding.edit, self.finding.seen
-        name = self.finding.wrong[0]
-        self.trial = min((t for t in self.finding.trials if is_wrong(t, [name])), key=lambda t: (
+    def __init__(self, checking, finding):
+        self.checking, self.finding = checking, finding
+        self.edit, self.seen = finding.edit, finding.seen
+        name = finding.wrong[0]
+        self.trial = min((t for t in finding.trials if is_wrong(t, [name])), key=lambda t: (
             -len(t.case.options), t.expected[name].size < 4, t.expected[name].size))
-        self.watch = Watch(checking.formula, self.finding.stage, self.trial, self.finding.wrong,
-                           self.edit)
+        self.watch = Watch(checking.formula, finding.stage, self.trial, finding.wrong, self.edit)
         self.spot = self.watch.spot()
         self.mine = self.watch.names()
         self.got, self.want = observed(self.trial, name)
@@ -218,7 +207,7 @@ class Story:
     def where(self):
         """Return a sentence on the student's line that holds the first wrong value, or ""."""
         spot = self.spot
-        if not spot or not spot.sure or not (spot.right or self.edit):
+        if not spot or not (spot.right or self.edit):
             return ""
         right = spot.right and say("{name} in line {line} is right", name=f"`{spot.right[2]}`",
                                    line=spot.right[1])
@@ -236,39 +225,38 @@ class Story:
             where += say(" Or what {name} is given.", name=f"`{helper}`")
         return where if width(where) <= WIDTH else where.replace(code, f"\n{code}")
 
-    def question(self):
-        """Return what was measured of the numbers, and the question."""
-        return " ".join(filter(None, map(sentence, (self.measured(), self.asked()))))
-
     def measured(self):
         """Return a sentence on how the student's numbers differ, or ""."""
-        if self.seen:
-            return self.seen[1]
-        if said := measured(self.got, self.want):
-            return said
-        known = self.edit or self.diagnosis == "wrong"
-        return FIRST.match("" if known else self.finding.why)[0]       # type: ignore[index]
+        if self.seen and self.seen[0] != "wrong":
+            return FIRST.match(self.seen[1])[0]                        # type: ignore[index]
+        return measured(self.got, self.want)
 
-    def asked(self):
-        """Return the question itself."""
+    def question(self):
+        """Return what was measured of the numbers, and the question."""
         seen, edit = self.seen, self.edit
-        no_line = seen and seen[0] in ("nan", "inf") and not self.where()
-        if seen and seen[0] in SEEN and not no_line and not (edit and edit.known):
+        asked = question_of(edit) if edit else HAND
+        if seen and seen[0] in SEEN and not (edit and edit.known) and (
+                seen[0] not in ("nan", "inf") or self.where()):
             into = seen[0] == "zero" and self.finding.wrong[0].startswith("grad_")
-            return say(SEEN["no gradient" if into else seen[0]])
-        return say(question_of(edit) if edit else SEEN.get(self.diagnosis, HAND))
+            asked = SEEN["no gradient" if into else seen[0]]
+        return " ".join(filter(None, map(sentence, (self.measured(), say(asked)))))
 
     def cause(self):
         """Return the sentences that name the cause, or ""."""
         edit = self.edit
         if edit is None:
-            if self.diagnosis == "zero":
-                part, *_ = self.finding.wrong[0].removesuffix(".grad").rpartition(".")
-                return say("{part}.backward adds to it: is it called?", part=part) if part else ""
-            rest = "" if self.diagnosis == "wrong" else FIRST.sub("", self.finding.why, count=1)
-            return rest.strip() or self.unknown()
-        if edit.known:
-            return say(edit.known)
+            part, *_ = self.finding.wrong[0].removesuffix(".grad").rpartition(".")
+            if self.seen[0] == "zero" and part:
+                return say("{part}.backward adds to it: is it called?", part=part)
+            rest = FIRST.sub("", self.seen[1], count=1).strip()
+            return rest if self.seen[0] != "wrong" and rest else self.last_right()
+        cause = say(edit.known) if edit.known else self.of_a_kind(edit)
+        left = say(" There is more: {names} is wrong in another way, too.", names=listed(
+            [say_name(tensor) for tensor in self.finding.left])) if self.finding.left else ""
+        return cause + left
+
+    def of_a_kind(self, edit):
+        """Return the sentence of an edit's kind, with the code that gives the student's numbers."""
         piece = edit.piece if edit.key.endswith("not passed on") else self.in_his_names(edit.piece)
         codes = [f"`{self.in_his_names(after)}`" for _, after in edit.pieces
                  if after != "pass" and not edit.kind.is_device]
@@ -276,22 +264,11 @@ class Story:
         return say("{key}: your numbers are those of {codes}." if codes else "{key}.",
                    key=said, codes=listed(codes, 2) if codes else "")
 
-    def unknown(self):
-        """Return a sentence on the last value that is right, and the next that is not known."""
-        other = self.watch.unknown()
-        if self.spot and other == self.spot.key:                       # it is wrong, as is said
-            other = None
-        right = self.watch.last_right(other, self.watch.mine[other].when[0]) if other else (
-            self.watch.last_right())
-        said = [say("The last value that is right on the way is {name} in line {line}.",
-                    name=f"`{right[2]}`", line=right[1])] if right else []
-        if other:
-            said.append(say("The formula has no value such as {other} in line {number}, which may"
-                            " be right all the same: compute it by hand.", other=f"`{other[2]}`",
-                            number=other[1]))
-        elif right:
-            said.append(say("Compute the next one by hand."))
-        return " ".join(said)
+    def last_right(self):
+        """Return a sentence on the last value that is right, or ""."""
+        right = self.watch.last_right()
+        return say("The last value that is right on the way is {name} in line {line}. Compute the"
+                   " next one by hand.", name=f"`{right[2]}`", line=right[1]) if right else ""
 
     def code(self):
         """Return a sentence with the wrong code and the right one, in the student's names."""
@@ -309,5 +286,4 @@ class Story:
 
     def in_his_names(self, code):
         """Return code with the student's names."""
-        return in_his_names(code, self.mine, names_in(files_of(self.checking)),
-                            self.checking.formula.made_of)
+        return in_his_names(code, self.mine, self.checking)

@@ -98,10 +98,10 @@ def report_of_stop(checking, stop, hint):
     try:
         said = told(checking, stop)
     except Exception:  # a fault of the diagnosis: what is wrong is known, and is all that is said
-        said = dict(where=sentence(stop.message), question=sentence(stop.question))
+        message = sentence(stop.message or say(UNKNOWN))
+        said = dict(where=message, message=message, question=sentence(stop.question))
     return Report(subject.exercise.name, subject.name, False, stop.diagnosis,
-                  sentence(stop.message), list(rows.values()), stage=checking.stage,
-                  asked=hint, **said)
+                  table=list(rows.values()), stage=checking.stage, asked=hint, **said)
 
 
 def subject_of(student):

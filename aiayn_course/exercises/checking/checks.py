@@ -3,11 +3,12 @@
 from collections.abc import Callable
 from typing import Any
 
-from ..language import listed, say
-from .comparing import TOLERANCE, errors, guess, look, some_slices
-from .explaining import Finding, compared, explain, is_wrong, reason, telling
+from .comparing import TOLERANCE, errors, guess, look
+from .explaining import compared, explain, is_wrong, telling
 from .report import Row
 from .stop import Stop
+
+ZERO = "line left out", "replaced by zeros"  # edits that tell why numbers are zero
 
 
 class Check:
@@ -76,28 +77,23 @@ class Check:
 
     def diagnosed(self, trials, wrong):
         """Return a Stop with what is known of wrong tensors."""
-        pairs = compared(telling(trials, wrong[:1]), wrong[0])
-        seen = look(pairs)
-        edit, why = explain(self.formula, self.stage, trials, wrong, self.code())
-        key, why = reason(seen, edit, why) or guess(pairs, compared(trials, wrong[0]))
-        if key == "wrong":                                             # others may tell more
-            key, why = next(((some[0], say("{name}: {message}", name=t, message=some[1]))
-                             for t in wrong[1:] if (some := some_slices(compared(trials, t)))),
-                            (key, why))
-        finding = Finding(self.stage, wrong, telling(trials, wrong), seen, why, edit)
-        return Stop(key, say("Forward is right; wrong is {names}. {why}", names=listed(wrong),
-                             why=why) if self.stage == "backward" else why, finding=finding)
+        finding = explain(self.formula, self.stage, trials, wrong, self.code())
+        pairs, edit = compared(telling(trials, wrong[:1]), wrong[0]), finding.edit
+        seen = look(pairs) or (None if edit else guess(pairs, compared(trials, wrong[0])))
+        if seen and seen[0] == "zero" and edit and not edit.known and edit.key not in ZERO:
+            edit = None                                                # many edits give zeros
+        key, said = seen or ("", "")
+        return Stop(edit.key if edit and (edit.known or key in ("", "factor")) else key, said,
+                    finding=finding._replace(seen=seen, edit=edit))
 
     def explained_shape(self, stop, trials):
         """Return the Stop for an array of a wrong shape with what explains the array, if known."""
         if stop.got is None or not self.fill(trials):
             return stop
         wrong = [t for t in self.tensors() if any(is_wrong(trial, [t]) for trial in trials)]
-        edit, why = explain(self.formula, self.stage, trials, wrong, self.code())
-        if not edit:
-            return stop
-        finding = Finding(self.stage, wrong, telling(trials, wrong), None, "", edit)
-        return Stop(edit.key, f"{stop.where} {why}", tensor=stop.tensor, finding=finding)
+        finding = explain(self.formula, self.stage, trials, wrong, self.code())
+        edit = finding.edit
+        return Stop(edit.key, stop.where, tensor=stop.tensor, finding=finding) if edit else stop
 
 
 def row_of(tensor, compared):

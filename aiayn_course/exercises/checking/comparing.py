@@ -67,8 +67,8 @@ def guess(telling, everything):
 
     telling : the cases that show the mistake      everything : all cases
     """
-    return (nearly(telling) or other_axes(everything) or some_cases(everything)
-            or some_slices(everything) or ("wrong", say(UNKNOWN)))
+    return (nearly(telling) or some_cases(everything) or some_slices(everything)
+            or ("wrong", say(UNKNOWN)))
 
 
 def not_finite(compared):
@@ -145,32 +145,10 @@ def nearly(compared):
                          error=f"{worst:.0e}", why=say(why or NEARLY))
 
 
-def apart(compared):
-    """Return (wrong, right), two lists of cases."""
-    wrong = [case for case, got, want in compared if not same(got, want)]
-    return wrong, [case for case, got, want in compared if same(got, want)]
-
-
-def other_axes(compared):
-    """Say so if the number of axes decides which cases are wrong; else return None."""
-    wrong, right = apart(compared)
-    if not right or not all(case.inputs for case in (*wrong, *right)):
-        return None
-    axes = [{max(np.ndim(i) for i in case.inputs) for case in some} for some in (wrong, right)]
-    if axes[0] & axes[1]:
-        return None
-    counts = [say(" or ").join(map(str, sorted(some))) for some in axes]
-    return "number of axes", say(
-        "It is wrong where the number of axes is {some} ({names}), and right where it is {others}."
-        " Any number of axes may stand in front: count from the end, -1, -2, and treat all numbers"
-        " alike.", some=counts[0],
-        names=listed([say(case.what) for case in wrong]), others=counts[1])
-
-
 def some_cases(compared):
     """Name the wrong cases, if there are fewer of them than right ones."""
-    wrong, right = apart(compared)
-    if len(wrong) >= len(right):
+    wrong = [case for case, got, want in compared if not same(got, want)]
+    if 2 * len(wrong) >= len(compared):
         return None
     return "some cases", say(
         "It is wrong only here: {names}. {why}Everything else that was tried is right.",

@@ -18,7 +18,6 @@ import warnings
 from dataclasses import dataclass
 from typing import Any
 
-from ..language import listed, say
 from .kinds import EXCHANGED, LIKELY, OTHER_KINDS, Kind, Names, text
 from .operands import nodes_of, numbers_in, tokens_in
 
@@ -95,8 +94,6 @@ class Formula:
         for node in nodes_of(top, inner):
             if isinstance(node, ast.AugAssign):
                 found[text(node.target).removeprefix("self.")] = text(node.value)
-            elif isinstance(node, ast.Call) and node.args and ".grad" in text(node.args[0]):
-                found[text(node.args[0]).removeprefix("self.")] = text(node)  # np.add.at
             elif isinstance(getattr(node, "value", None), ast.Dict):
                 found |= {key.value: text(x) for key, x in zip(node.value.keys, node.value.values)}
             elif isinstance(node, ast.Return):
@@ -273,15 +270,6 @@ class Edit:
             return False
         numbers = numbers_in(ast.walk(ast.parse(self.piece))) if self.kind.speaks else []
         return {0, 1, 2, *code.numbers}.issuperset(numbers)
-
-    @property
-    def why(self):
-        """Return a sentence on what was edited, and the teacher's sentence."""
-        shown = [say("`{after}` where `{before}` is right" if after != "pass" else
-                     "`{before}` left out", before=before, after=after)
-                 for before, after in self.pieces]
-        return say("Your numbers are those of {codes}. {known}", codes=listed(shown, 2),
-                   known=say(self.known)).strip()
 
 
 def made(tree, function, **names):

@@ -9,8 +9,6 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
-import numpy as np
-
 from aiayn_np.module import Module, Parameter
 
 from ..language import say
@@ -18,24 +16,20 @@ from .failing import (
     Failure,
     all_axes_reversed,
     another_axis,
-    axes_from_the_front,
+    axes_counted,
     axis_lost,
     by_name_alone,
     cache_of_another,
-    is_unpacking,
+    is_not_unpacked,
     is_without_an_axis,
     line_of,
     none,
     not_kept,
-    np_dot,
-    one_too_large,
     pytorch,
-    several_for_one,
     stands_here,
     truth,
     two_for_one,
     where_of,
-    whole_power,
 )
 from .operands import shown
 from .stop import OWN_ARRAY, Stop
@@ -56,13 +50,11 @@ GONE = ("An axis is gone that must stay: a sum, mean, max or argmax runs along i
 TAKES = "What does the first line of the function take, and what is it given?"
 WHOSE = "Whose cache does the calling line give, and whose must it be?"
 WHICH = "What stands here that is no array, and where is the array in it?"
-OTHER = "Which array belongs here, and which one stands here?"
 OVER = "Over which axis of each must the product sum?"
 TOGETHER = "Beside each other from the last axis on: which two lengths do not fit?"
 AXES = "How many axes has the array here, and on how many do you count?"
 EXPECTED = "What stands in this line, and what did you expect?"
 MADE = "Where was the missing value made, and under which name was it kept?"
-THINGS = "How many things stand on the right, and how many names on the left?"
 
 
 class Rule(NamedTuple):
@@ -80,8 +72,6 @@ class Rule(NamedTuple):
 
 
 RULES = (
-    Rule(lambda f: isinstance(f.error, SystemExit), "exits", "exit() and SystemExit end the whole"
-         " program. A function ends with `return`.", EXPECTED),
     Rule(pytorch, "a name of PyTorch", "`{name}` is a name of PyTorch. In NumPy it is `{other}`.",
          "Which library does `{name}` belong to?"),
     Rule(by_name_alone, "signature", "{function} takes {names} by name alone: {example}.",
@@ -95,63 +85,34 @@ RULES = (
          " of the file.", MADE),
     Rule(two_for_one, "two arrays for one", "Entry by entry, the larger or smaller of two arrays"
          " is np.{name}imum.", EXPECTED),
-    Rule(lambda f: is_index(f) and any(x.dtype == bool for x in f.arrays), "mask as an index",
-         "An index by a mask does not broadcast: out[mask] needs a mask of the shape of out."
-         " np.where(mask, a, b) broadcasts.", "Which axes has the array, and which has the mask?"),
-    Rule(lambda f: f.is_backward and isinstance(getattr(f.error, "obj", 0), np.ndarray), "not kept",
-         "An array stands in the place of a cache. A backward needs the cache that forward of the"
-         f" same part returned: `y, cache = layer.forward(x)`. {PARTS}",
-         "Which array stands in the place of something else here, and of what?"),
+    Rule(lambda f: isinstance(f.error, IndexError) and any(x.dtype == bool for x in f.arrays),
+         "mask as an index", "An index by a mask does not broadcast: out[mask] needs a mask of the"
+         " shape of out. np.where(mask, a, b) broadcasts.", "Which axes has the array, and which"
+         " has the mask?"),
+    Rule(cache_of_another, "cache for an array", f"{PARTS} {UNPACK}", WHOSE),
     Rule(not_kept, "not kept", "Nothing was kept under the name {name}: backward finds in the"
          " cache what forward put into it, and in self what __init__ put into it. A tuple has no"
          " names: unpack it.", MADE),
-    Rule(cache_of_another, "cache for an array", PARTS, WHOSE),
-    Rule(stands_here(Parameter), "value forgotten", "A Parameter is no array: its numbers are in"
-         " .value, as in self.W.value, and its gradient in .grad.", WHICH),
-    Rule(stands_here(Module), "layer for an array", "A layer is no array: call its forward, `y,"
-         " cache = layer.forward(x)`, or take its matrix, layer.W.value.", WHICH),
-    Rule(several_for_one, "not unpacked", GRADIENTS, WHICH),
-    Rule(stands_here(tuple), "not unpacked", UNPACK, WHICH),
+    Rule(stands_here(Parameter, Module), "value forgotten", "A Parameter is no array: its numbers"
+         " are in .value, as in self.W.value, and its gradient in .grad. Nor is a layer: call its"
+         " forward.", WHICH),
+    Rule(lambda f: not axes_counted(f) and is_not_unpacked(f), "not unpacked",
+         f"{UNPACK} {GRADIENTS}", WHICH),
     Rule(none, "None", "Something is None here: a bias that a layer does not have, an option that"
          " was not given, or a function without `return`.", "What is None here, and in which"
          " case?"),
     Rule(truth, "if on an array", "`if` asks for one truth value, and an array has many: choose"
          " with np.where, or ask .any() or .all(). Whether an argument was given at all is asked"
          " by `is None`.", "How many truth values are there?"),
-    Rule(whole_power, "integer power", "NumPy does not raise whole numbers to a negative power:"
-         " begin with a float, 10000.0, or float(step).", EXPECTED),
-    Rule(lambda f: f.function == "einsum" and "..." in ast.unparse(f.node), "einsum",
-         "`...` stands for all axes in front, and einsum never sums over it: lay all positions"
-         " one below another, x.reshape(-1, d_in), and give them a letter.",
-         "Which axes does `...` stand for, and does the output have them?"),
-    Rule(lambda f: f.function == "einsum", "number of axes", "There may be any number of axes in"
-         " front: lay all positions one below another, x.reshape(-1, d_in), and give them a"
-         " letter.", AXES),
-    Rule(lambda f: is_unpacking(f) and ast.unparse(f.statement.value).endswith(".shape"),
-         "number of axes", "The input may have any number of axes in front: take the sizes from"
-         " the end, such as x.shape[-1].", THINGS),
-    Rule(is_unpacking, "not unpacked", "The names on the left are not as many as the things on"
-         f" the right. {UNPACK} {GRADIENTS}", THINGS),
-    Rule(lambda f: f.in_ours and "allowed must have shape" in f.text, "shapes",
-         "The mask goes on as it is: its axes are laid beside those of the scores, from the last"
-         " one on.", OTHER),
+    Rule(lambda f: f.function == "einsum", "einsum", "There may be any number of axes in front, and"
+         " einsum sums over none that `...` stands for: lay all positions one below another,"
+         " x.reshape(-1, d_in), and give them a letter.", AXES),
     Rule(lambda f: f.in_ours and "must have the shape of y" in f.text, "shapes",
          "What forward does is undone in reverse order: what it split is merged, what it merged"
-         f" is split, and each gradient goes back where its array came from. {PARTS}", OTHER),
-    Rule(lambda f: f.in_ours and "must have" in f.text and not f.is_backward, "error", "", OTHER),
-    Rule(lambda f: is_index(f) and isinstance(f.node, ast.Subscript) and
-         ast.unparse(f.node.value).endswith((".T", ".mT")), "transposed",
-         "An index picks rows, and the rows of a transpose are the columns of the array: is .T"
-         " needed here?", "Along which axis must the numbers pick?"),
+         f" is split, and each gradient goes back where its array came from. {PARTS}", EXPECTED),
     Rule(another_axis, "index", "The numbers in {ids} go up to {largest}. They pick along axis"
          " {axis} of {array}, which has length {size}. Long enough is axis {others}.",
          "Along which axis must the numbers pick?"),
-    Rule(one_too_large, "index", "The first index is 0, so the last one is the length less 1:"
-         " {name} is one too large.", "Which index is the last one here, and for which do you"
-         " ask?"),
-    Rule(lambda f: isinstance(f.error, (IndexError, np.exceptions.AxisError)) or (f.function ==
-         "diag"), "number of axes", "There may be any number of axes in front: count them from"
-         " the end, -1, -2, and sum along the last one.", AXES),
     Rule(lambda f: f.function in ("concatenate", "stack", "append", "hstack", "vstack"),
          "number of axes", "Arrays that are joined have equally many axes: x[:, None] has one"
          " more than x.", AXES),
@@ -163,39 +124,25 @@ RULES = (
          " matrix alone. The gradient of a parameter is a sum over all positions of all"
          " sequences: lay them one below another first, x.reshape(-1, x.shape[-1]), and grad_y"
          " too.", OVER),
-    Rule(axes_from_the_front, "number of axes", "There may be any number of axes in front: count"
-         " those that are swapped from the end, -1 and -2.", OVER),
-    Rule(np_dot, "another product", "From three axes on np.dot is not @: it makes all pairs of"
-         " matrices. Write @, and X.mT for the last two axes swapped.", OVER),
+    Rule(axes_counted, "number of axes", "There may be any number of axes in front: count them, and"
+         " take sizes, from the end, such as x.shape[-1].", AXES),
     Rule(lambda f: f.is_product, "error", "", OVER),
-    Rule(lambda f: f.is_broadcast and f.what.endswith(".backward") and isinstance(f.statement,
-         ast.Return) and isinstance(getattr(f.node, "op", None), ast.Add), "wrong count", SUM,
-         TOGETHER),
-    Rule(lambda f: f.is_broadcast and len(f.shapes) > 1 and f.shapes[0] == f.shapes[1][::-1],
-         "transposed", "One of the two is the other one's transpose: check the order of the"
-         " factors.", TOGETHER),
     Rule(lambda f: f.is_broadcast and isinstance(f.statement, ast.AugAssign) and (".grad" in
          ast.unparse(f.statement.target)) and f.arrays[1].ndim > f.arrays[0].ndim, "not summed",
          "A parameter serves all positions of all sequences, so its gradient is the sum over them:"
          " sum over all axes in front, without keepdims. They are one axis where the positions are"
          " laid one below another, x.reshape(-1, x.shape[-1]), and grad_y too.", "Which axes does"
          " the array on the left not have, and what must happen along them?"),
-    Rule(axis_lost, "axis lost", "The second array has lost an axis"
-         " of the first: a sum, mean or max along an axis needs keepdims=True to stay beside it.",
-         TOGETHER),
-    Rule(lambda f: isinstance(f.error, ValueError) and isinstance(f.statement, ast.Assign) and
-         isinstance(f.statement.targets[0], ast.Subscript), "shapes", "What is written must have"
-         " the shape of the place that it is written into.", TOGETHER),
-    Rule(lambda f: f.is_broadcast, "shapes", "Shapes are laid beside each other from the last"
-         " axis on: two lengths must be equal, or one of them 1. Go back to the line that made"
-         " the one with the wrong length: along which axis did it go?", TOGETHER),
+    Rule(axis_lost, "axis lost", "The second array lacks an axis of the first. A sum, mean"
+         " or max along an axis takes it away, and keeps it with keepdims=True.", TOGETHER),
+    Rule(lambda f: f.is_broadcast or (isinstance(f.error, ValueError) and isinstance(
+         f.statement, ast.Assign) and isinstance(f.statement.targets[0], ast.Subscript)),
+         "shapes", "Shapes are laid beside each other from the last axis on: two lengths must be"
+         " equal, or one of them 1. Go back to the line that made the one with the wrong length:"
+         " along which axis did it go?", TOGETHER),
     Rule(lambda f: f.is_backward, "error", PARTS, EXPECTED),
     Rule(lambda f: True, "error", "", EXPECTED),
 )
-
-
-def is_index(failure):
-    return isinstance(failure.error, IndexError)
 
 
 def stop_of(error, what, case):
@@ -204,7 +151,7 @@ def stop_of(error, what, case):
     if "read-only" in failure.text:
         return Stop("changed in place", say(
             "{what} writes{line} into an array that it was given. {why}", what=what,
-            line=line_of(error, 60), why=say(OWN_ARRAY)), code=failure.code)
+            line=line_of(error), why=say(OWN_ARRAY)), code=failure.code)
     key, why, question = advice(failure)
     return Stop(key, where_of(failure, case), why, failure=failure,
                 question=f"{shown(failure.found)} {question}".strip())
@@ -233,8 +180,6 @@ def shape_guess(got, want, sizes):
             "It must be a single number: take the sum or mean over all axes.")),
         (len(got) > len(want) and got == in_front + want, "not summed", say(
             "Sum over all other axes (here {axes}): each position adds its part.", axes=axes)),
-        (len(got) == len(want) and all(g in (1, w) for g, w in zip(got, want)), "shape", say(
-            "An axis was summed that must stay.")),
         (long == wanted and len(got) < len(want), "shape", say(
             "An axis of length 1 is missing: insert it, as in x[:, None], or keep it, with"
             " keepdims=True.")),

@@ -4,7 +4,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..language import listed, say, say_name
 from .calling import copied
 from .comparing import is_numbers, same
 from .edits import Edit
@@ -14,21 +13,21 @@ class Finding(NamedTuple):
     """The facts that a check has found on wrong numbers.
 
     wrong : the wrong tensors      trials : those that show the mistake
-    seen : (diagnosis, sentence) of what is seen at once, or None
-    why : sentences on the likely reason
     edit : the Edit that gives the student's numbers, or None
+    left : the wrong tensors that the edit does not explain
+    seen : (diagnosis, sentence) of how the numbers differ, or None
     """
 
     stage: str
     wrong: list
     trials: list
-    seen: tuple | None
-    why: str
     edit: Edit | None
+    left: list
+    seen: tuple | None = None
 
 
 def explain(formula, stage, trials, wrong, code):
-    """Return (edit, sentences) that explain the `wrong` tensors, or (None, "").
+    """Return the Finding on `wrong` tensors, with an edit that explains them or without one.
 
     The first edit of the formula that explains all wrong tensors is named, or else the first one
     that explains the most. An edit is passed over if what it speaks of is not seen in the student's
@@ -45,31 +44,9 @@ def explain(formula, stage, trials, wrong, code):
                 best, explained = edit, tensors
             if len(explained) == len(wrong):
                 break
-    if best is None:
-        return None, ""
-    if not best.known:
+    if best and not best.known:
         best = best.needed(lambda less: explains(less, stage, trials, explained) == explained)
-    why, left = best.why, sorted({*wrong} - explained)
-    if left:
-        why += say(" There is more: {names} is wrong in another way, too.",
-                   names=listed([say_name(tensor) for tensor in left]))
-    return best, why
-
-
-def reason(seen, edit, why):
-    """Return (diagnosis, sentences), first what is seen at once; None if there is neither.
-
-    seen : (diagnosis, sentence) of what is seen at once, or None
-    edit, why : what explains the numbers, or None
-    """
-    if not (seen and edit):
-        return seen or (edit and (edit.key, why))
-    sure = edit.known or edit.key == "line left out"
-    zeros = seen[0] == "zero" and (edit.key == "replaced by zeros" or not sure)
-    if zeros or seen[0] in ("nan", "inf"):                             # many edits give the same
-        why = say(edit.known)
-    named = edit.known or seen[0] == "factor"                          # which factor, says the key
-    return edit.key if named else seen[0], f"{seen[1]} {why}".strip()
+    return Finding(stage, wrong, trials, best, [t for t in wrong if t not in explained])
 
 
 def telling(trials, tensors):

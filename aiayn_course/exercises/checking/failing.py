@@ -5,7 +5,6 @@ A Failure holds an error and its line. The functions below it are the tests of t
 """
 
 import ast
-import functools
 import inspect
 import linecache
 import textwrap
@@ -19,7 +18,7 @@ import aiayn_np
 from aiayn_np.module import Cache, Module, Parameter
 
 from ..language import listed, say
-from .operands import is_pure, parts, statement_at, tree_of, value_of
+from .operands import is_pure, parts, statement_at, value_of
 from .stop import describe
 
 FOLDERS = tuple(package.__path__[0] for package in (aiayn_np, aiayn_course, np))
@@ -30,7 +29,6 @@ PYTORCH = {  # names of PyTorch, and what NumPy has
     "contiguous": "np.ascontiguousarray", "expand": "np.broadcast_to", "cat": "np.concatenate",
     "numel": "size", "t": ".T", "float": "astype(np.float64)", "bmm": "@",
 }
-REDUCTIONS = {"sum", "mean", "max", "min", "std", "var", "prod"}
 
 
 class Failure:
@@ -52,27 +50,15 @@ class Failure:
         if self.frames:
             self.statement = statement_at(self.frame.f_code.co_filename, self.number)
             self.node, self.found = parts(self.statement, self.frame, self.last)
-
-    @property
-    def code(self):
-        return code_of(self.frames[-1]) if self.frames else ""
-
-    @property
-    def arrays(self):
-        return [x for _, x in self.found if isinstance(x, np.ndarray)]
-
-    @property
-    def shapes(self):
-        return [x.shape for x in self.arrays[:2]]
+        self.code = code_of(inner) if self.frames else ""
+        self.arrays = [x for _, x in self.found if isinstance(x, np.ndarray)]
+        self.shapes = [x.shape for x in self.arrays[:2]]
+        self.nodes = [*ast.walk(self.statement or ast.Pass())]
+        self.calls = [node for node in self.nodes if isinstance(node, ast.Call)]
 
     @property
     def is_backward(self):
         return ".backward(" in self.code
-
-    @property
-    def in_part(self):
-        """Tell whether code stops in the student's own backward of a part of the layer."""
-        return len(self.frames) > 1 and self.frame.f_code.co_name == "backward"
 
     @property
     def in_ours(self):
@@ -85,10 +71,15 @@ class Failure:
         return name_of(self.node.func) if isinstance(self.node, ast.Call) else ""
 
     @property
+    def operator(self):
+        """Return the type of the operator that fails, or that of None."""
+        return type(getattr(self.node, "op", None))
+
+    @property
     def is_product(self):
         """Tell whether a matrix product of two arrays fails."""
-        return len(self.arrays) == 2 and (self.function in ("dot", "matmul") or isinstance(
-            getattr(self.node, "op", None), ast.MatMult))
+        return len(self.arrays) == 2 and (
+            self.function in ("dot", "matmul") or self.operator is ast.MatMult)
 
     @property
     def is_broadcast(self):
@@ -103,23 +94,6 @@ class Failure:
             return True
         return isinstance(self.statement, ast.AugAssign) and whole != self.shapes[0]
 
-    @functools.cached_property
-    def nodes(self):
-        """Return the nodes of the statement."""
-        return [*ast.walk(self.statement or ast.Pass())]
-
-    @property
-    def calls(self):
-        return [node for node in self.nodes if isinstance(node, ast.Call)]
-
-    @property
-    def calls_around(self):
-        """Return the calls in the student's function that holds the line."""
-        return [node for function in ast.walk(tree_of(self.frame.f_code.co_filename))
-                if isinstance(function, ast.FunctionDef)
-                and function.lineno <= self.number <= (function.end_lineno or 0)
-                for node in ast.walk(function) if isinstance(node, ast.Call)]
-
     @property
     def target(self):
         """Return the name that the line gives what it computes, or "" for what is returned."""
@@ -130,9 +104,9 @@ class Failure:
 
     @property
     def place(self):
-        """Return the number of the thing that fails among those that a line returns, or None."""
+        """Return the number of the thing that fails among those that a line returns."""
         things = getattr(getattr(self.statement, "value", None), "elts", [])
-        return next((i for i, thing in enumerate(things) if self.node in ast.walk(thing)), None)
+        return next((i for i, thing in enumerate(things) if self.node in ast.walk(thing)), 0)
 
     @property
     def scope(self):
@@ -150,7 +124,8 @@ class Failure:
 
     def value(self, node):
         """Return the value of an expression that can be computed again, or None."""
-        return value_of(node, self.frame) if node and is_pure(node, self.frame) else None
+        is_whole = isinstance(node, ast.expr) and is_pure(node, self.frame)
+        return value_of(node, self.frame) if is_whole else None
 
 
 def student_frames(error):
@@ -159,34 +134,31 @@ def student_frames(error):
             if not frame.f_code.co_filename.startswith(NOT_STUDENTS)]
 
 
-def line_of(error, most=200):
+def line_of(error):
     """Return the student's line that raised an error, as " in line 7, `y = x @ W`,"."""
     frames = student_frames(error)
     if not frames:
         return ""
-    number, code = frames[-1][1], code_of(frames[-1], most)
+    number, code = frames[-1][1], code_of(frames[-1])
     return say(" in line {number}, `{code}`," if code else " in line {number}", number=number,
                code=code)
 
 
-def code_of(place, most=60):
-    """Return the line of code at a (frame, line), shortened to `most` columns."""
+def code_of(place):
+    """Return the line of code at a (frame, line), in at most 60 columns."""
     frame, number = place
-    return textwrap.shorten(linecache.getline(frame.f_code.co_filename, number), most,
+    return textwrap.shorten(linecache.getline(frame.f_code.co_filename, number), 60,
                             placeholder=" …")
 
 
 def where_of(failure, case):
     """Return a sentence on the student's line that stops, and on the line that calls it."""
-    is_told = failure.is_product or failure.is_broadcast or (
-        len(failure.found) > 1 and isinstance(failure.node, ast.BinOp)) or any(
-        x.dtype == bool for x in failure.arrays)
-    of_shapes = is_told and not failure.in_ours and isinstance(
+    of_shapes = len(failure.found) > 1 and not failure.function and isinstance(
         failure.error, (ValueError, IndexError))
     error = type(failure.error).__name__ if of_shapes else failure.text.partition(". ")[0]
     where = say("{what} stops{line} with {error} ({case})." if case else
                 "{what} stops{line} with {error}.", what=failure.what, error=error.rstrip("."),
-                line=line_of(failure.error, 60), case=say(case))
+                line=line_of(failure.error), case=say(case))
     frames = failure.frames
     if len(frames) > 1 and frames[-2][1] != frames[-1][1]:             # no generator of the line
         where += say(" Line {number} calls it: `{code}`.", number=frames[-2][1],
@@ -254,15 +226,19 @@ def is_shape(value):
 
 
 def cache_of_another(failure):
-    return failure.in_part and not isinstance(failure.error, AttributeError) and any(
-        isinstance(x, (Cache, tuple, dict)) and not is_shape(x) for _, x in failure.found)
+    """Tell whether a backward stops that is given an array, or a cache that is not its own."""
+    if isinstance(failure.error, AttributeError):
+        return failure.is_backward and isinstance(failure.error.obj, np.ndarray)
+    in_part = len(failure.frames) > 1 and failure.frame.f_code.co_name == "backward"
+    return in_part and any(isinstance(x, (Cache, tuple, dict)) and not is_shape(x)
+                           for _, x in failure.found)
 
 
-def several_for_one(failure):
-    """Tell whether several gradients stand in the place of one."""
-    if failure.is_backward and isinstance(failure.node, ast.Call) and failure.node.args:
-        return isinstance(failure.value(failure.node.args[0]), tuple)
-    return failure.what.endswith(".backward") and stands_here(tuple)(failure)
+def is_not_unpacked(failure):
+    """Tell whether a tuple stands in the place of an array, or is unpacked into too many names."""
+    given = failure.node.args[:1] if failure.is_backward and failure.function else ()
+    return is_unpacking(failure) or stands_here(tuple)(failure) or any(
+        isinstance(failure.value(node), tuple) for node in given)
 
 
 def not_kept(failure):
@@ -297,12 +273,6 @@ def truth(failure):
     return any(isinstance(x, np.ndarray) and x.size > 1 for x in map(failure.value, asked))
 
 
-def whole_power(failure):
-    """Tell whether a power fails: NumPy has none of whole numbers that is negative."""
-    return isinstance(failure.error, ValueError) and (failure.function == "power" or isinstance(
-        getattr(failure.node, "op", None), ast.Pow)) and not failure.is_broadcast
-
-
 def is_unpacking(failure):
     """Tell whether the names on the left of a line are not as many as the things on the right."""
     targets = getattr(failure.statement, "targets", [None])
@@ -312,8 +282,10 @@ def is_unpacking(failure):
 
 def another_axis(failure):
     """Name the axis that an array of indices goes along, and the axes that are long enough."""
-    for code, ids, axis, picked in picks(failure):
-        array = failure.value(picked)
+    indexed = [(code, axis, node.value) for node in failure.nodes if isinstance(node, ast.Subscript)
+               for axis, code in enumerate(getattr(node.slice, "elts", [node.slice]))]
+    for code, axis, picked in indexed if isinstance(failure.error, IndexError) else ():
+        array, ids = failure.value(picked), failure.value(code)
         if isinstance(array, np.ndarray) and isinstance(ids, np.ndarray) and ids.size and (
                 ids.dtype.kind == "i" and axis < array.ndim):
             largest, size = int(ids.max()), array.shape[axis]
@@ -324,21 +296,21 @@ def another_axis(failure):
     return None
 
 
-def picks(failure):
-    """Yield (code of an index, its value, axis, code of the array) of what is indexed."""
-    for node in failure.nodes if isinstance(failure.error, IndexError) else ():
-        if isinstance(node, ast.Subscript):
-            for axis, code in enumerate(getattr(node.slice, "elts", [node.slice])):
-                yield code, failure.value(code), axis, node.value
+def axes_counted(failure):
+    """Tell whether axes are counted from the front, or whether there are fewer than are asked for.
 
-
-def one_too_large(failure):
-    """Name an index that is the length of its axis."""
-    for _, index, axis, picked in picks(failure):
-        shape = np.shape(failure.value(picked))
-        if type(index) is int and axis < len(shape) and index == shape[axis]:
-            return dict(name=index)
-    return None
+    Axes that a product swaps, the sizes that a shape is unpacked into, an axis that is not there.
+    """
+    swaps = [node for node in ast.walk(failure.node or ast.Pass()) if isinstance(node, ast.Call)
+             and name_of(node.func) in ("swapaxes", "transpose")]
+    picked = [(failure.value(node.value), getattr(node.slice, "elts", ()))
+              for node in failure.nodes if isinstance(node, ast.Subscript)]
+    return isinstance(failure.error, np.exceptions.AxisError) or (
+        isinstance(failure.error, IndexError) and any(isinstance(x, tuple) or (
+            isinstance(x, np.ndarray) and len(index) > x.ndim) for x, index in picked)) or (
+        is_unpacking(failure) and ast.unparse(failure.statement.value).endswith(".shape")) or (
+        failure.is_product and any(isinstance(arg, ast.Constant) for node in swaps
+                                   for arg in node.args)) or failure.function == "diag"
 
 
 def all_axes_reversed(failure):
@@ -347,29 +319,10 @@ def all_axes_reversed(failure):
         for code, x in failure.found)
 
 
-def axes_from_the_front(failure):
-    """Tell whether axes that are exchanged in a product are counted from the front."""
-    return failure.is_product and any(
-        isinstance(arg, ast.Constant) for node in ast.walk(failure.node)
-        if isinstance(node, ast.Call) and name_of(node.func) in ("swapaxes", "transpose")
-        for arg in node.args)
-
-
-def np_dot(failure):
-    """Tell whether np.dot is given two stacks of matrices, or was given them before."""
-    here = any(min(np.ndim(failure.value(x)) for x in node.args) > 2 for node in failure.calls
-               if name_of(node.func) == "dot")
-    before = any(name_of(node.func) == "dot" for node in failure.calls_around) and any(
-        x.ndim > 4 for x in failure.arrays)
-    return (failure.is_product or failure.is_broadcast) and (here or before)
-
-
 def axis_lost(failure):
-    """Tell whether the second array is the first one without an axis that a sum took away."""
-    is_short = len(failure.shapes) > 1 and is_without_an_axis(*failure.shapes[::-1])
-    return failure.is_broadcast and is_short and any(
-        name_of(node.func) in REDUCTIONS and not any(k.arg == "keepdims" for k in node.keywords)
-        for node in failure.calls_around)
+    """Tell whether the second array has the shape of the first one without one of its axes."""
+    return failure.is_broadcast and len(failure.shapes) > 1 and is_without_an_axis(
+        *failure.shapes[::-1])
 
 
 def is_without_an_axis(short, long):

@@ -15,8 +15,6 @@ from .trial import NOTHING, check_shape
 TYPED = ("A comparison such as x == y gives True and False, which become numbers by * or +."
          " np.zeros and np.ones make floats, and other types with dtype=int or dtype=bool; np.full"
          " takes the type of what it is filled with.")
-SHARED = ("`{name}` stands in the class, so all its objects share it. What belongs to one object is"
-          " made in __init__.")
 KINDS = {"b": "True and False", "i": "integers", "f": "real numbers"}
 
 
@@ -47,21 +45,15 @@ class FunctionCheck(Check):
         return True
 
     def suspect(self, trials, wrong):
-        """Raise a Stop if wrong results are drawn, or if a second run of a case gives others."""
+        """Raise a Stop if a second run of a case gives other results."""
         if not wrong:
             return
-        if draws(getattr(self.student, "__code__", None)):
-            raise Stop("random", say(
-                "Your code draws random numbers. Nothing is random here: a decoder takes the"
-                " most probable token, argmax."))
         got, again = trials[0].results, trials[0].student()
         if again.keys() != got.keys() or not all(
                 same(got[n], again[n]) for n in again if is_numbers(got[n])):
-            in_class = [name for name, value in vars(self.student).items()
-                        if isinstance(value, (list, dict, set, np.ndarray)) and name[:2] != "__"]
-            raise Stop("stale", say(SHARED, name=in_class[0]) if in_class else say(
-                "The first case gives another result when it runs again: something is kept from one"
-                " call or object to the next. Each must begin anew."))
+            raise Stop("stale", say(
+                "The first case gives another result when it runs again: something is drawn, or is"
+                " kept from one call or object to the next. Each must begin anew."))
 
     def finish(self):
         """Raise a Stop if a result is handed out again after its receiver has changed it."""
@@ -89,13 +81,6 @@ class FunctionCheck(Check):
             raise Stop("dtype", say("{name} must hold {kind}, and is of type {dtype}.",
                                     name=say_name(name), kind=say(KINDS[want.dtype.kind]),
                                     dtype=np.asarray(got).dtype), say(TYPED), tensor=name)
-
-
-def draws(code):
-    """Tell whether code, or a function inside it, names NumPy's or Python's random numbers."""
-    names = getattr(code, "co_names", ())
-    return any("random" in name or name == "default_rng" for name in names) or any(
-        map(draws, getattr(code, "co_consts", ())))
 
 
 class Tried:

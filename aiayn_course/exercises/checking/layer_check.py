@@ -103,37 +103,14 @@ class LayerCheck(Check):
 
     def suspect(self, trials, wrong):
         """Raise a Stop for a fault of another kind than that of an edit of the formula."""
-        if wrong and trials[0].kept:
-            raise Stop("array kept", say(
-                "{names} is made in __init__, from the array that a Parameter had then. By now the"
-                " Parameter has another array.", names=listed(trials[0].kept)), say(
-                "A layer keeps the Parameter, not its array: astype, for one, gives it another."
-                " Read its .value and .grad in forward and backward."), tensor=wrong)
         if names := list(trials[0].overwritten):
             raise Stop("overwritten", say("backward writes over {names}.", names=listed(names)),
                        say(MUST_ADD), tensor=names, question=say(
                            "What becomes of a gradient that was there before?"))
         if wrong and self.stage == "backward" and all(trial.fits(self.stage) for trial in trials):
-            raise Stop("stale", say(
-                "The gradients are right only as long as no other forward comes between forward and"
-                " backward: the layer keeps arrays in itself. Put them into the cache, and read"
-                " them from the cache that backward receives."))
-
-        if wrong and self.stage == "backward":
-            self.must_not_depend_on_start(trials[0], wrong)
+            raise stale(wrong[0], say("another forward, which comes before backward"))
         if wrong:
             self.must_not_be_a_part(next(trial for trial in trials if is_wrong(trial, wrong)))
-
-    def must_not_depend_on_start(self, trial, wrong):
-        """Raise a Stop if the gradient of a parameter depends on what `grad` held before."""
-        start, trial.start = trial.start, {n: np.zeros_like(x) for n, x in trial.start.items()}
-        gradients = trial.runner("backward")()
-        trial.start = start
-        for tensor in wrong:
-            if tensor.endswith(".grad") and not same(gradients[tensor], trial.results[tensor]):
-                raise Stop("overwritten", say(
-                    "{tensor} depends on what it held before: backward writes over it, at least in"
-                    " part. {why}", tensor=tensor, why=say(MUST_ADD)), tensor=tensor)
 
     def must_not_be_a_part(self, trial):
         """Raise a Stop if it is a student's layer inside this one that is wrong."""
@@ -157,42 +134,42 @@ class LayerCheck(Check):
         _, cache = trial.forward()
         first = trial.backward(cache)
         second = trial.backward(cache)
-        for tensor in first:
-            if not same(second[tensor], first[tensor]):
-                raise Stop("cache changed", say(
-                    "A second backward with the same cache gives another {tensor}: backward writes"
-                    " into an array of the cache.", tensor=tensor), say(OWN_ARRAY), tensor=tensor)
-        different = {(*map(np.shape, some.case.inputs), *some.case.options): some
-                     for some in self.trials}.values()
-        for other in different:
-            self.keeps_a_size(trial, cache, first, other)
-            self.keeps_a_result(other)
-        self.keeps_a_case(trial)
-        self.keeps_a_parameter(trial)
+        if wrong := [tensor for tensor in first if not same(second[tensor], first[tensor])]:
+            raise Stop("cache changed", say(
+                "A second backward with the same cache gives another {tensor}: backward writes"
+                " into an array of the cache.", tensor=wrong[0]), say(OWN_ARRAY), tensor=wrong[0])
+        for other in self.trials:
+            self.keeps_nothing(trial, cache, first, other)
+        self.keeps_no_value(trial)
         self.methods(trial)
         for case in [self.cases[0], *(case for case in self.cases if any(
                 np.isneginf(x).any() for x in case.inputs))]:          # a row that is masked
             self.dtypes(Trial(self.subject, self.student, case, self.rng))
 
-    def keeps_a_result(self, trial):
-        """Raise a Stop if a forward is wrong after another one, on other inputs."""
-        inputs, options = trial.others()
-        right = trial.ours.forward(*inputs, **options)[0], trial.expected["output"]
-        got = trial.forward(other=True)[0], trial.forward()[0]
-        if not all(map(same, got, right)):
-            raise kept_something(trial)
+    def keeps_nothing(self, trial, cache, gradients, other):
+        """Raise a Stop if a forward on other arrays changes what a later call gives.
 
-    def keeps_a_case(self, trial):
-        """Raise a Stop if a layer that was right in one case is wrong in another case."""
-        for other in [t for t in self.trials if t.case.layer is trial.case.layer]:
+        cache, gradients : of the trial's forward and backward
+        """
+        event = say("a forward on something else ({case})", case=say(other.case.what))
+        inputs, options = other.others()
+        right = [other.ours.forward(*inputs, **options)[0], other.expected["output"]]
+        got = [other.forward(other=True)[0], other.forward()[0]]
+        if other.case.layer is trial.case.layer:
             inputs, options = other.case.inputs, other.case.options
-            right = trial.ours.forward(*inputs, **copied(options))[0]
-            got = call("forward", trial.layer.forward, *copied(inputs), case=other.case.what,
-                       **copied(options))[0]
-            if not (is_numbers(got) and np.shape(got) == np.shape(right) and same(got, right)):
-                raise kept_something(other)
+            right.append(trial.ours.forward(*inputs, **copied(options))[0])
+            got.append(call("forward", trial.layer.forward, *copied(inputs), case=other.case.what,
+                            **copied(options))[0])
+        if not all(is_numbers(y) and same(y, want) for y, want in zip(got, right)):
+            raise stale("output", event)
+        again: dict[str, Any] = {}
+        with contextlib.suppress(Stop):
+            again = trial.backward(cache)
+        for tensor, right_one in gradients.items():
+            if tensor not in again or not same(again[tensor], right_one):
+                raise stale(tensor, event)
 
-    def keeps_a_parameter(self, trial):
+    def keeps_no_value(self, trial):
         """Raise a Stop if a layer computes with the values that its parameters had before."""
         for name, p in trial.parameters.items():
             p.value[...] = 0.25 + 0.5 * p.value
@@ -201,28 +178,9 @@ class LayerCheck(Check):
             *trial.case.inputs, **copied(trial.case.options))
         trial.expected |= trial.right_gradients()
         y, cache = trial.forward()
-        results = dict(output=y) | trial.backward(cache)
-        if wrong := [name for name, x in results.items() if not same(x, trial.expected[name])]:
-            raise Stop("stale", say(
-                "After a step of the optimizer {tensor} is wrong: it is computed with values that"
-                " the parameters had before.", tensor=say_name(wrong[0])), say(
-                "Mostly a layer keeps a copy of a parameter in itself then. Read p.value anew in"
-                " each forward and each backward."), tensor=wrong[0], question=say(
-                "Which array was made before the step, and is used after it?"))
-
-    def keeps_a_size(self, trial, cache, right, other):
-        """Raise a Stop if backward reads a size that a later forward left in the layer."""
-        with contextlib.suppress(Exception):                           # it may need another layer
-            call("forward", trial.layer.forward, *copied(other.case.inputs),
-                 **copied(other.case.options))
-        gradients: dict[str, Any] = {}
-        with contextlib.suppress(Stop):
-            gradients = trial.backward(cache)
-        if not all(n in gradients and same(gradients[n], right[n]) for n in right):
-            raise Stop("stale", say(
-                "backward fails if a forward on arrays of another size came in between"
-                " ({case}): the layer keeps a size in itself. Take it from an array of"
-                " the cache.", case=say(other.case.what)))
+        for tensor, x in (dict(output=y) | trial.backward(cache)).items():
+            if not same(x, trial.expected[tensor]):
+                raise stale(tensor, say("a step of the optimizer"))
 
     def methods(self, trial):
         """Check the results of the other methods that the exercise asks for."""
@@ -239,13 +197,11 @@ class LayerCheck(Check):
                         dataclasses.replace(trial.case, what=code, sizes={}))
             wrong = [row for row, pair in enumerate(zip(got, want)) if not same(*pair)]
             if wrong:
-                ignored = options and same(got, call(name, method, *arguments))
                 raise Stop("wrong method", say(
                     "{code} by itself is not right: row {row} is {mine}, and must be {right}.",
                     code=f"`{code}`", row=wrong[0], mine=" ".join(map(short, got[wrong[0]])),
                     right=" ".join(map(short, want[wrong[0]]))), say(
-                    "{names} has no effect on it.", names=listed([f"`{n}`" for n in options]))
-                    if ignored else say("Compare it with what forward adds."),
+                    "Compare it with what forward adds."),
                     question=say("What does each of its arguments change?"))
 
     def dtypes(self, trial):
@@ -282,14 +238,13 @@ class LayerCheck(Check):
                        question=say("Which number is 0 in float32, and what is 0 / 0?"))
 
 
-def kept_something(trial):
-    """Return the Stop for a forward that is wrong after another one."""
-    return Stop("stale", say(
-        "A forward after another one, on something else, gives a wrong output ({case}).",
-        case=say(trial.case.what)), say(
-        "Mostly a layer keeps something of the first call in itself then. Compute it anew"
-        " in each, from what forward is given."), tensor="output", question=say(
-        "What is left in the layer after a forward?"))
+def stale(tensor, event):
+    """Return the Stop for a tensor that is wrong after an event that must not change it."""
+    return Stop("stale", say("{tensor} is wrong after {event}.", tensor=say_name(tensor),
+                             event=event),
+                say("The layer keeps something from before in itself. Compute it anew in each call:"
+                    " from what the call is given, from the cache, and from p.value."),
+                tensor=tensor, question=say("What is left in the layer after a call?"))
 
 
 def cut(case, what, part, why):

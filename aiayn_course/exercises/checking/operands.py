@@ -8,7 +8,6 @@ import linecache
 import math
 import types
 import warnings
-from functools import reduce
 
 import numpy as np
 
@@ -19,9 +18,7 @@ from ..language import say
 METHODS = {"sum", "mean", "max", "min", "any", "all", "argmax", "argmin", "std", "var", "cumsum",
            "reshape", "swapaxes", "transpose", "ravel", "squeeze", "astype", "copy", "dot", "item"}
 CHANGING = {"put", "place", "copyto", "save", "savez", "load", "putmask", "fill_diagonal"}
-PURE = (ast.Name, ast.Attribute, ast.Subscript, ast.Slice, ast.Constant, ast.Tuple, ast.List,
-        ast.UnaryOp, ast.BinOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.operator, ast.unaryop,
-        ast.cmpop, ast.boolop, ast.expr_context, ast.keyword, ast.Starred)
+IMPURE = ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom, ast.Lambda, ast.comprehension
 NUMBERS = (ast.Constant, ast.Attribute, ast.UnaryOp, ast.BinOp, ast.Call)  # what may be a number
 GIVING = "np.finfo", "float", "np.exp", "math.exp", "np.sqrt", "math.sqrt"  # calls that make one
 FAILED = object()
@@ -37,15 +34,13 @@ def parts(statement, frame, last):
         if isinstance(node, ast.expr) and fails(node, frame, last):
             return node, values(node.args if isinstance(node, ast.Call) and not is_pure(
                 node, frame) else children(node), frame)
-    if isinstance(statement, ast.AugAssign):
-        return None, values([statement.target, statement.value], frame)
-    if isinstance(statement, ast.Assign):
-        target = statement.targets[0]
-        kept = [target] if isinstance(target, (ast.Subscript, ast.Attribute)) else []
-        if isinstance(target, ast.Subscript) and not values(kept, frame):
-            kept = children(target)                                    # it is the index that fails
-        return None, values([*kept, statement.value], frame)
-    return None, []
+    if not isinstance(statement, (ast.Assign, ast.AugAssign)):
+        return None, []
+    into = statement.target if isinstance(statement, ast.AugAssign) else statement.targets[0]
+    kept: list = [] if isinstance(statement, ast.Assign) and isinstance(into, ast.Name) else [into]
+    if isinstance(into, ast.Subscript) and not values(kept, frame):    # it is the index that fails
+        kept = children(into)
+    return None, values([*kept, statement.value], frame)
 
 
 def fails(node, frame, last):
@@ -65,10 +60,7 @@ def shown(found):
     """Return a sentence on the parts, "`x.T` is (4, 3, 2), `grad_y` is (2, 3, 5).", or ""."""
     said = dict.fromkeys(say("{code} is {what}", code=f"`{code}`", what=words(value))
                          for code, value in found if words(value))
-    if not said:
-        return ""
-    return reduce(lambda first, second: say("{first}, {second}", first=first, second=second),
-                  said) + say(".")
+    return say(", ").join(said) + say(".") if said else ""
 
 
 def words(value):
@@ -77,14 +69,11 @@ def words(value):
         return str(value.shape)
     if isinstance(value, Parameter):
         return say("a Parameter of {shape}", shape=value.value.shape)
-    if value is None:
-        return "None"
-    if isinstance(value, tuple):
-        whole = all(isinstance(x, int) for x in value)
-        return str(value) if whole else say("a tuple of {count}", count=len(value))
-    if isinstance(value, Cache):
-        return say("a Cache")
-    return say("a layer") if isinstance(value, Module) else ""
+    if isinstance(value, tuple) and not all(isinstance(x, int) for x in value):
+        return say("a tuple of {count}", count=len(value))
+    if isinstance(value, (Cache, Module)):
+        return say("a Cache" if isinstance(value, Cache) else "a layer")
+    return str(value) if value is None or isinstance(value, tuple) else ""
 
 
 def value_of(node, frame):
@@ -130,17 +119,15 @@ def after_its_parts(node):
 
 def is_pure(node, frame):
     """Tell whether an expression can be computed again without any effect."""
-    if isinstance(node, ast.Call):
-        return is_pure_call(node.func, frame) and not any(
-            k.arg in (None, "out") for k in node.keywords) and all(
-            is_pure(part, frame) for part in (*node.args, *(k.value for k in node.keywords)))
-    return isinstance(node, PURE) and all(
-        is_pure(child, frame) for child in ast.iter_child_nodes(node))
+    return not any(isinstance(part, IMPURE) or (
+        isinstance(part, ast.Call) and not is_pure_call(part, frame)) for part in ast.walk(node))
 
 
-def is_pure_call(function, frame):
-    """Tell whether a function is one of NumPy's or of math that changes nothing."""
-    if not isinstance(function, ast.Attribute) or not is_pure(function.value, frame):
+def is_pure_call(call, frame):
+    """Tell whether a call is one of a function of NumPy or of math that changes nothing."""
+    function = call.func
+    if not isinstance(function, ast.Attribute) or not is_pure(function.value, frame) or any(
+            k.arg in (None, "out") for k in call.keywords):
         return False
     owner = value_of(function.value, frame)
     if isinstance(owner, types.ModuleType):

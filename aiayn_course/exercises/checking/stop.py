@@ -36,7 +36,7 @@ class Stop(Exception):
 
     @property
     def message(self):
-        return self.where if self.finding else f"{self.where} {self.cause}".strip()
+        return f"{self.where} {self.cause}".strip()
 
     def advise(self, case):
         """Add the case's advice to what is said of an error of Python or of a wrong shape."""

@@ -27,10 +27,9 @@ from .operands import source_of, statement_at, tree_of
 from .stop import Stop
 
 Key = tuple[str, int, str]  # file, line, name; "" is what a function returns
-TURNED, REVERSED, ORDER, ANOTHER = range(4)  # kinds of proposals
 MEET = "In a @ b the last axis of a meets the last but one of b."
 ARGUMENT = 0  # the line of what a function is given
-CALLED = "__init__", "forward", "backward", "step"
+CALLED = "__init__", "forward", "backward", "step"  # by a check
 MOST = 3000  # values that are kept of one run
 OTHERS = (*NOT_STUDENTS, "<edit>", "<string>", str(Path(contextlib.__file__).parent))
 
@@ -38,14 +37,12 @@ OTHERS = (*NOT_STUDENTS, "<edit>", "<string>", str(Path(contextlib.__file__).par
 class Spot(NamedTuple):
     """The first value of a student's code that is wrong, and the last right one before it.
 
-    sure : whether it is known that no loop made a wrong value before it
     doubt : the key of a value that its line uses and that may be wrong already, or None
     got, want : the student's array and the right one
     """
 
     key: Key
     right: Key | None
-    sure: bool
     doubt: Key | None
     got: np.ndarray
     want: np.ndarray
@@ -97,7 +94,7 @@ class Log:
     def __init__(self, watched):
         self.watched, self.values, self.home = watched, dict[Key, Values](), ""
         self.counted, self.home_of = itertools.count(), functools.lru_cache(home_of)
-        self.last = {name: get().tobytes() for name, get in watched.items()}
+        self.last = {name: digest_of(get()) for name, get in watched.items()}
 
     def called(self, frame, event, argument):
         """Return the function that Python calls at each line of a call; None for no watched one."""
@@ -105,42 +102,31 @@ class Log:
             return None
         home = self.home_of(frame.f_code)
         self.home = self.home or home
-        return self.step_in(frame) if home == self.home else None
-
-    def step_in(self, frame):
-        """Keep the arguments of a call, and return what is called at each of its lines."""
         seen: dict[str, bytes] = {}
         line = ARGUMENT  # the line that ran last: it made what is new
 
         def step(frame, event, argument):
             nonlocal line
-            self.look(frame, line, seen)
+            for name, value in frame.f_locals.items():
+                self.look(frame, line, name, value, seen)
+            for name, get in self.watched.items():
+                self.look(frame, line, name, get(), self.last)
             if event == "return" and frame.f_code.co_name[0] != "<":   # no generator
                 for part in argument if isinstance(argument, (tuple, list)) else [argument]:
-                    self.keep(frame, line, "", part)
+                    self.look(frame, line, "", part, {})
             line = frame.f_lineno
             return step
 
-        return step(frame, "call", None)
+        return step(frame, "call", None) if home == self.home else None
 
-    def look(self, frame, line, seen):
-        """Keep each variable, and each watched array, that has changed."""
-        for name, value in [*frame.f_locals.items()]:
-            if is_numbers(value) and seen.get(name) != (digest := digest_of(value)):
-                seen[name] = digest
-                self.keep(frame, line, name, value)
-        for name, get in self.watched.items():
-            if self.last[name] != get().tobytes():
-                self.last[name] = get().tobytes()
-                self.keep(frame, line, name, get())
-
-    def keep(self, frame, line, name, value):
-        """Keep a copy of a value, if it is numbers and there are not too many."""
-        number = next(self.counted)
-        if is_numbers(value) and number < MOST:
-            some = self.values.setdefault((frame.f_code.co_filename, line, name), Values())
-            some.append(np.array(value))
-            some.when.append(number)
+    def look(self, frame, line, name, value, seen):
+        """Keep a copy of a value that is new, if it is numbers and there are not too many."""
+        if is_numbers(value) and seen.get(name) != (digest := digest_of(value)):
+            seen[name] = digest
+            if (number := next(self.counted)) < MOST:
+                some = self.values.setdefault((frame.f_code.co_filename, line, name), Values())
+                some.append(np.array(value))
+                some.when.append(number)
 
 
 def digest_of(value):
@@ -150,69 +136,55 @@ def digest_of(value):
 class Kept(ast.NodeTransformer):
     """A formula, with an edit in it or not, that keeps every array on its way.
 
-    values : {(name, number): its values, in the order of the runs}; number is that of the line
-        among those that give the name a value. A piece of code without a name is called ""
+    values : {(name, line): its values, in the order of the runs}; a piece of code without a name is
+        called "", and has a number below 0 in place of a line
     """
 
     def __init__(self, formula):
         right = getattr(formula, "formula", formula)
         self.values, self.by_itself = dict[tuple[str, int], list](), right.by_itself
-        self.last = dict[str, bytes]()
+        self.last, self.counted = dict[str, bytes](), itertools.count()
         with right.replaced(getattr(formula, "parts", [])) as tree:
             tree = self.visit(copy.deepcopy(tree))
         self.function = made(ast.fix_missing_locations(tree), right.function, _keep=self.keep,
-                             _begin=self.last.clear)
+                             _look=self.look)
 
     def __call__(self, *args, **options):
         return self.function(*args, **options)
 
-    def kept(self, name, node):
-        """Return the code that keeps a value."""
-        key = name, sum(name == other for other, _ in self.values)
-        self.values[key] = []
-        return ast.Call(ast.Name("_keep", ast.Load()), [ast.parse(repr(key), mode="eval").body,
-                                                       node], [])
-
     def generic_visit(self, node: Any) -> Any:
         super().generic_visit(node)
         if isinstance(node, (ast.BinOp, ast.Call, ast.Compare)):
-            return self.kept("", node)
-        if not isinstance(node, (ast.Assign, ast.AugAssign, ast.For, ast.FunctionDef)):
-            return node
-        targets = next(getattr(node, name) for name in ("targets", "target", "args")
-                       if hasattr(node, name))
-        calls = [ast.Expr(self.kept(name, ast.Name(name, ast.Load())))
-                 for target in (targets if isinstance(targets, list) else [targets])
-                 for name in names_made(target)]
-        if isinstance(node, ast.FunctionDef):                          # each call begins anew
-            calls.insert(0, ast.Expr(ast.Call(ast.Name("_begin", ast.Load()), [], [])))
-        body = getattr(node, "body", None)
-        if body is None:
-            return [node, *calls]
-        body[:0] = calls
+            return ast.Call(ast.Name("_keep", ast.Load()), [
+                ast.Constant(""), ast.Constant(-next(self.counted)), node], [])
+        begins = isinstance(node, ast.FunctionDef)
+        if isinstance(node, (ast.Assign, ast.AugAssign, ast.For, ast.FunctionDef)):
+            (look,) = ast.parse(f"_look({node.lineno}, locals(), {begins})").body
+            if isinstance(node, (ast.Assign, ast.AugAssign)):
+                return [node, look]
+            node.body.insert(0, look)
         return node
 
-    def keep(self, key, value):
-        """Keep a copy of a value, if it is no name's old one, and return the value."""
-        if is_numbers(value) and (digest := key[0] and digest_of(value)) != self.last.get(key[0]):
-            self.values[key].append(np.array(value))
-            self.last[key[0]] = digest or b""
+    def look(self, line, names, begins):
+        """Keep each variable that has changed; each call begins anew."""
+        if begins:
+            self.last.clear()
+        for name, value in names.items():
+            if is_numbers(value) and (digest := digest_of(value)) != self.last.get(name):
+                self.last[name] = digest
+                self.keep(name, line, value)
+
+    def keep(self, name, line, value):
+        """Keep a copy of a value, and return the value."""
+        if is_numbers(value):
+            self.values.setdefault((name, line), []).append(np.array(value))
         return value
 
 
-def names_made(target):
-    """Return the names that an assignment, a loop or a call gives values, or writes into."""
-    nodes = [*ast.walk(target)]
-    into = [n.value for n in nodes if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store)]
-    return [getattr(n, "id", getattr(n, "arg", "")) for n in nodes
-            if isinstance(n, (ast.arg, ast.Name)) and (isinstance(n, ast.arg) or isinstance(
-                n.ctx, ast.Store) or n in into)]
-
-
 def kept_of(formula, stage, trial):
-    """Return {(name, number): values} of what a formula computes in one trial."""
+    """Return {(name, line): values} of what a formula computes in one trial."""
     predict(kept := Kept(formula), stage, trial)
-    return {key: some for key, some in kept.values.items() if some}
+    return kept.values
 
 
 def home_of(code):
@@ -233,19 +205,20 @@ class Watch:
     """The student's values of one stage and one trial beside those of the formula.
 
     mine : {key: Values}
-    right, changed : {(name, number): values} of the formula and of the edited one
+    right, changed : {(name, line): values} of the formula and of the edited one
     good : the keys that hold what the right formula computes on its way
     """
 
     def __init__(self, formula, stage, trial, wrong=(), edit=None):
         self.stage, self.trial, self.wrong = stage, trial, wrong
         self.piece = edit.piece if edit else ""
-        self.mine = values_of(trial.runner(stage), watched_in(trial, stage))
+        self.mine = values_of(trial.runner(stage), {
+            f"{name}.grad": lambda p=p, name=name: np.asarray(p.grad) - trial.start[name]
+            for name, p in trial.parameters.items()} if stage == "backward" else {})
         self.right = kept_of(formula, stage, trial)
         self.changed = kept_of(edit, stage, trial) if edit else self.right
-        self.good = {key for wanted in (*self.right.values(), *([x] for x in trial.expected.values()
-                                                                if is_numbers(x)))
-                     for key in self.keys(wanted)}
+        results = [[x] for x in trial.expected.values() if is_numbers(x)]
+        self.good = {key for some in (*self.right.values(), *results) for key in self.keys(some)}
 
     def keys(self, wanted):
         """Return the student's keys that hold the `wanted` values."""
@@ -256,38 +229,30 @@ class Watch:
 
     def spot(self):
         """Return the Spot at which the student's values go wrong, or None."""
-        wrong, unseen = self.values_that_differ()
-        found = list[tuple]()
-        either = {key for (name, _), some in self.changed.items()
-                  if name == self.piece != "" for key in self.keys(some)}  # at the wrong place
-        for (_, n), (changed, right) in wrong.items():
-            for key in self.keys(changed):
-                either |= {key} & self.good
-                if key[1] != ARGUMENT and key not in self.good:
-                    when, got, want = next(
-                        (when, got, want) for when, got, want in zip(
-                            self.mine[key].when, changed, right) if not same(got, want))
-                    found.append((when, key, n >= 0 or not unseen, got, want))
+        found, either = list[tuple](), {key for (name, _), some in self.changed.items()
+                                        if name == self.piece != "" for key in self.keys(some)}
+        for changed, right in self.values_that_differ():
+            keys = self.keys(changed)
+            either.update(keys)
+            found += [next((when, key, got, want) for when, got, want in zip(
+                self.mine[key].when, changed, right) if not same(got, want))
+                for key in keys if key[1] != ARGUMENT and key not in self.good]
         if not found:
             return None
-        first, key, sure, got, want = min(found, key=lambda each: (
-            bool(helper_of(*each[1])), each[0]))
-        return Spot(key, self.last_right(key, first, either), sure, self.doubt(key, first), got,
-                    want)
+        first, key, got, want = min(found, key=lambda each: each[0])
+        return Spot(key, self.last_right(key, first, either), self.doubt(key, first), got, want)
 
     def values_that_differ(self):
-        """Return {name: (changed, right)}, and whether the edit changes how often a line runs."""
-        wrong, unseen = {}, False
-        for name, changed in self.changed.items():
-            right = self.right.get(name, [])
-            unseen |= bool(name[0]) and len(changed) != len(right)
-            if name[0] and len(changed) == len(right) and not all(map(same, changed, right)):
-                wrong[name] = changed, right
-        for tensor in set(self.wrong) & set(self.trial.expected):
-            got, want = observed(self.trial, tensor)
-            if not same(got, want):
-                wrong[tensor, -1] = [got], [want]
-        return wrong, unseen
+        """Return [(changed values, right ones)] of what an edit changes, or of wrong results.
+
+        The results are left out if a line runs more often or less often than in the right formula.
+        """
+        pairs = [(some, self.right.get(key, [])) for key, some in self.changed.items() if key[0]]
+        if all(len(some) == len(right) for some, right in pairs):
+            pairs += [([got], [want]) for got, want in (
+                observed(self.trial, t) for t in self.wrong if t in self.trial.expected)]
+        return [(some, right) for some, right in pairs
+                if len(some) == len(right) and not all(map(same, some, right))]
 
     def doubt(self, key, first):
         """Return the key of a value that a line uses and that may be wrong already, or None.
@@ -299,7 +264,8 @@ class Watch:
         if self.stage == "forward" and isinstance(statement, ast.Return) and isinstance(
                 statement.value, ast.Tuple):
             statement = statement.value.elts[0]
-        used = names_of(statement)
+        used = {node.id for node in ast.walk(statement)
+                if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
         before = sorted((max(n for n in some.when if n < first), k)
                         for k, some in self.mine.items()
                         if k[2] in used and k[1] != key[1] and some.when[0] < first)
@@ -312,18 +278,6 @@ class Watch:
         before = [k for k in self.good.difference(either) if k[2] and k[1] not in (ARGUMENT, key[1])
                   and self.mine[k].when[0] < first]
         return max(before, key=lambda k: self.mine[k].when[0], default=None)
-
-    def unknown(self):
-        """Return the student's first key that may be wrong, or None.
-
-        The right formula does not have its values, and no value that is right is made of it.
-        """
-        mine = self.mine
-        new = [key for key, some in mine.items() if key[2] and key[1] and key not in self.good
-               and some[0].size > 1 and is_made(statement_at(*key[:2]))]
-        return min((key for key in new if not any(
-            key[2] in names_of(statement_at(*other[:2])) and mine[other].when[0] > mine[key].when[0]
-            for other in self.good if other[1])), key=lambda key: mine[key].when[0], default=None)
 
     def names(self):
         """Return {name of the formula: the student's only name for the same values}.
@@ -340,26 +294,6 @@ class Watch:
                 if mine not in found or only.get(mine) == mine}
 
 
-def watched_in(trial, stage):
-    """Return {name: a function that returns what backward added to this gradient}."""
-    return {f"{name}.grad": lambda p=p, name=name: np.asarray(p.grad) - trial.start[name]
-            for name, p in trial.parameters.items()} if stage == "backward" else {}
-
-
-def names_of(statement):
-    """Return the names of variables that a statement reads."""
-    return {node.id for node in ast.walk(statement or ast.Pass())
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
-
-
-def is_made(statement):
-    """Tell whether a statement computes a value, and does not only give it a name."""
-    return isinstance(statement, ast.AugAssign) or (isinstance(statement, ast.Assign)
-                                                   and not isinstance(statement.value,
-                                                                      (ast.Name, ast.Attribute)))
-
-
-
 def fitting_array(checking, failure):
     """Return a sentence on the array that belongs into a matrix product that stops, or "".
 
@@ -370,37 +304,37 @@ def fitting_array(checking, failure):
     if not is_product or checking.stage == "function":
         return ""
     trial, target = checking.trial, failure.target
-    if target == "" and checking.stage == "backward" and (failure.place or 0) < len(trial.moving):
-        target = f"grad_{trial.moving[failure.place or 0]}"
+    if target == "" and checking.stage == "backward" and failure.place < len(trial.moving):
+        target = f"grad_{trial.moving[failure.place]}"
     right = kept_of(checking.formula, checking.stage, trial)
     named = [x for (name, _), some in right.items() if name == target for x in some]
     named += [x for name, x in trial.expected.items() if name == target]
     for wanted in named, [x for some in right.values() for x in some]:
-        found = {kind: said for kind, said, a, b in proposals(failure.found, failure.scope)
+        found = {said for said, a, b in proposals(failure.found, failure.scope)
                  if any(same(product(a, b), value) for value in wanted)}
         if found:
-            return found.popitem()[1] if len(found) == 1 else ""
+            return found.pop() if len(found) == 1 else ""
     return ""
 
 
 def proposals(found, scope):
-    """Yield (kind, sentence, a, b) for what may stand in a matrix product of two arrays."""
+    """Yield (sentence, a, b) for what may stand in a matrix product of two arrays."""
     (one, x), (other, y) = ((code, x) for code, x in found if isinstance(x, np.ndarray))
     for code, a, b in (one, x.mT, y), (other, x, y.mT):
-        yield TURNED, say("Here the .mT of {codes} is too much." if code.endswith(
-            ".mT") else "Here {codes} must be transposed, .mT.", codes=f"`{code}`") + (
-            f" {say(MEET)}"), a, b
+        turned = say("Here the .mT of {codes} is too much." if code.endswith(".mT") else
+                     "Here {codes} must be transposed, .mT.", codes=f"`{code}`")
+        yield f"{turned} {say(MEET)}", a, b
     for code, a, b in (one, x.T.mT, y), (other, x, y.T.mT):
         if max(a.ndim, b.ndim) > 2:                                    # K_T = K.T, lines before
-            yield REVERSED, say("All axes of {code} are reversed, as .T does it. .mT swaps the"
-                                  " last two alone.", code=f"`{code}`"), a, b
-    yield ORDER, say("{one} and {other} belong in the other order.", one=f"`{one}`",
-                       other=f"`{other}`") + f" {say(MEET)}", y, x
+            yield say("All axes of {code} are reversed, as .T does it. .mT swaps the last two"
+                      " alone.", code=f"`{code}`"), a, b
+    yield say("{one} and {other} belong in the other order.", one=f"`{one}`",
+              other=f"`{other}`") + f" {say(MEET)}", y, x
     for name, z in scope.items():
         for code, a, b, old in (one, z, y, x), (other, x, z, y):
             if z.ndim > 1 and not any(np.array_equal(z, some) for some in (old, old.T, old.mT)):
-                yield ANOTHER, say("Here {name} belongs, where {code} stands.", name=f"`{name}`",
-                                     code=f"`{code}`"), a, b
+                yield say("Here {name} belongs, where {code} stands.", name=f"`{name}`",
+                          code=f"`{code}`"), a, b
 
 
 def product(a, b):

@@ -51,7 +51,7 @@ def test_every_piece_can_be_edited_and_nothing_is_edited_for_good(name, rng):
     subject = SUBJECTS[name]
     case = subject.cases(rng)[0]
     for stage, formula in subject.formulas.items():
-        assert len(formula.all_edits) > 5
+        assert len(formula.all_edits) > 4
         tree = ast.unparse(formula.tree)
         if stage == "function":
             before = subject.run(formula.function, case)
@@ -90,14 +90,10 @@ def test_only_what_was_tried_is_called_right():
     """A case after the wrong one is run, too, before it is said that nothing else is wrong."""
     edit = "return y, Cache(x=x)", "return y + (x.ndim == 2) * np.arange(self.d_out), Cache(x=x)"
     report = check(answer(3, "Linear", edit))
-    assert report.diagnosis == "number of axes"
+    assert report.diagnosis == "some cases"
+    assert "wrong only here: x (5, 5)" in report.message
     some = "return y, Cache(x=x)", "return y + (self.b is None) * np.tanh(y), Cache(x=x)"
     assert "wrong only here: no bias" in check(answer(3, "Linear", some)).message
-
-
-def test_long_lists_are_cut():
-    edit = "grad_x, grad_fed = self", "grad_y = np.tanh(grad_y); grad_x, grad_fed = self"
-    assert " and 9 more. " in check(answer(12, "EncoderLayer", edit)).message
 
 
 def test_the_second_hint_shows_the_line_beside_the_next_step_of_the_formula():

@@ -86,7 +86,7 @@ def test_no_edit_at_random_makes_the_check_itself_stop(count, seed, monkeypatch)
     assert not unchecked
 
 
-FAULTS = [(checks, "explain"), (checks, "look"), (checks, "guess"), (checks, "reason"),
+FAULTS = [(checks, "explain"), (checks, "look"), (checks, "guess"),
           (checker, "told"), (calling, "stop_of"), (errors, "advice"), (comparing, "factor")]
 
 

@@ -91,12 +91,12 @@ def test_hints_come_when_they_are_asked_for_and_are_those_of_the_stage():
     (9, "SinusoidalPositionalEncoding",
      [("def table(self, T, *, start=0):", "def table(self, T, *, start=0):\n        start = 0"),
       ("self.table(x.shape[-2], start=start)", "np.roll(self.table(50), -start, 0)[:x.shape[-2]]")],
-     "`table(4, start=2)` by itself is not right: row 0 is 0 1 0 1 0 1,", "`start` has no effect"),
+     "`table(4, start=2)` by itself is not right: row 0 is 0 1 0 1 0 1,", "Compare it with"),
     (6, "MultiHeadAttention", [("Q, c.linear_Q = self.linear_Q.forward(x_Q)",
                                 "Q, c.linear_Q = self.linear_Q(x_Q), x_Q")],
-     "'numpy.ndarray' object has no attribute", "in the place of a cache"),
-    (8, "Embedding", [("self.E.value[", "self.E.value.T[")], "index 4 is out of bounds",
-     "the rows of a transpose"),
+     "'numpy.ndarray' object has no attribute", "the cache of its own"),
+    (8, "Embedding", [("self.E.value[", "self.E.value.T[")], "with IndexError",
+     "Long enough is axis 1."),
 ])
 def test_a_report_begins_at_the_part_that_is_wrong(number, name, edits, where, cause):
     report = check(answer(number, name, *edits))
@@ -139,7 +139,7 @@ RIGHT = dict(scores="scores - scores.max(axis=-1, keepdims=True)",
     (dict(w="e / e.sum(axis=0, keepdims=True)"), "`w` in line 10 is not yet", "last axis"),
     (dict(scores="scores"), "`w` in line 10 is not right yet", "It is as if "),
     (dict(grad="np.tanh(g) + products"), "",
-     "no value such as `n` in line 14"),
+     "that is right on the way is `products` in line 15"),
 ], ids=["helper", "as if", "order"])
 def test_a_line_and_a_piece_are_the_students_only_where_it_is_certain(edit, where, cause):
     report = check(run(HELPED.format(**RIGHT | edit))["Softmax"])
@@ -147,11 +147,6 @@ def test_a_line_and_a_piece_are_the_students_only_where_it_is_certain(edit, wher
     assert "`y`" not in report.where
     assert cause in report.cause
     assert "`sum`" not in report.question
-
-
-def test_an_index_one_too_large_is_no_wrong_axis():
-    report = check(answer(3, "Linear", ("y = x @", "x[0, x.shape[1]]\n        y = x @")))
-    assert "3 is one too large" in report.cause
 
 
 @pytest.mark.parametrize(("code", "shapes"), [

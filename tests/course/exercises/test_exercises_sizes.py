@@ -121,14 +121,11 @@ def test_a_parameter_that_is_kept_in_a_list_too_is_an_answer():
 
 @pytest.mark.parametrize(("kept", "old", "new"), [
     ("E.value.T", "x @ self.E.value.T", "x @ self.kept"),
-    ("E.value.T.copy()", "x @ self.E.value.T", "x @ self.kept"),
     ("E.value", "grad_logits @ self.E.value", "grad_logits @ self.kept"),
     ("E.grad", "self.E.grad +=", "self.kept +=")])
-def test_an_array_that_is_kept_from_init_is_refused_by_its_name(kept, old, new):
+def test_an_array_that_is_kept_from_init_is_refused(kept, old, new):
     edits = [("self.E = E", f"self.E, self.kept = E, {kept}"), (old, new)]
-    report = check(answer(8, "OutputProjection", *edits))
-    assert report.diagnosis == "array kept"
-    assert "`self.kept` is made in __init__" in report.where
+    assert not check(answer(8, "OutputProjection", *edits))
 
 
 def cut_off(x):
@@ -185,7 +182,7 @@ ONCE_PASSED = [  # exercise, class, what the message holds, (old, new) of each e
         "allowed=allowed, rng", KEY_OPEN.format("all"))),
     (1, "Softmax", AS_ABS, (HIGHEST, "highest = np.abs(scores.max(axis=-1, keepdims=True))")),
     (1, "Softmax", NEGATIVE, (HIGHEST, "highest = scores.max(-1, keepdims=True).clip(0)")),
-    (3, "Linear", "number of axes is 1 (one axis", (
+    (3, "Linear", "wrong only here: one axis, (d_in,)", (
         "return y,", "return y + (x.ndim == 1) * np.arange(self.d_out),")),
     (1, "Softmax", "from float32", (
         "(total + (total == 0))", "(total + 1e-300)")),
