@@ -12,12 +12,7 @@ from pages import ROOT, blocks
 from real_models import LINES, WORDS, make_bert, make_gpt2
 
 from aiayn_course.cli.main import main
-from aiayn_np import (
-    DecoderLayer,
-    EncoderLayer,
-    LearnedPositionalEncoding,
-    Transformer,
-)
+from aiayn_np import DecoderLayer, EncoderLayer, LearnedPositionalEncoding, Transformer
 from aiayn_np.files import CheckpointError
 from aiayn_np.models import load_bert, load_gpt2, load_marian
 from aiayn_np.models.gpt2 import GPT2
