@@ -16,7 +16,8 @@ generate.everything()
 
 project, author = "aiayn_np", "The aiayn_np project"
 project_copyright = "the aiayn_np project, MIT license"
-extensions = ["myst_nb", "sphinx.ext.autodoc", "numpydoc", "sphinx.ext.viewcode",
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.autosummary",
+              "numpydoc", "sphinx.ext.viewcode",
               "sphinx_copybutton", "site_extension", "site_chinese"]
 html_theme, html_title = "furo", "aiayn_np"
 html_favicon = "_static/favicon.svg"
@@ -43,6 +44,7 @@ nb_code_prompt_hide = "What comes out"
 
 nitpicky = True
 nitpick_ignore_regex = [(r"py:.*", r"(?!aiayn_(?:np|course)\.).*")]  # words of signatures
+autosummary_generate = False                                          # the pages are written
 autodoc_typehints, autodoc_docstring_signature = "none", False
 autodoc_preserve_defaults = True                                      # a class by its name
 default_role = "literal"

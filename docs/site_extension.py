@@ -21,6 +21,15 @@ def turn_links(app, docname, source):
         source[0] = relinked(source[0], (DOCS / docname).parent, back)
 
 
+def summary(app, docname, source):
+    """Put a table of its names, each with its first line, before the entries of an API page."""
+    names = re.findall(r"^\.\. auto(?:class|function):: (\S+)", source[0], re.MULTILINE)
+    if docname.startswith("api/") and names:
+        title, rule, rest = source[0].split("\n", 2)
+        table = "\n   ".join([".. autosummary::", ":nosignatures:", "", *names])
+        source[0] = "\n".join([title, rule, "", table, rest])
+
+
 class Layer(SphinxDirective):
     """The source of a class, its forward beside its backward, and links to tests and lessons."""
 
@@ -102,6 +111,7 @@ def setup(app):
     app.add_html_math_renderer("katex", (formula, None), (formula, None))
     app.add_directive("layer", Layer)
     app.connect("source-read", turn_links)
+    app.connect("source-read", summary)
     app.connect("autodoc-process-docstring", columns, priority=400)     # before numpydoc
     app.connect("autodoc-process-signature", signature, priority=400)
     app.connect("build-finished", made)

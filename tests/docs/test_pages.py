@@ -2,6 +2,7 @@
 
 import re
 import shlex
+import subprocess
 import sys
 
 import pytest
@@ -55,3 +56,19 @@ def test_the_page_on_the_house_names_every_room():
                      for part in page.split("The course has these rooms."))
     assert paper == set(draw_rooms.rooms()) - {"layers"}
     assert course == {path.parent.name for path in ROOT.glob("aiayn_course/*/__init__.py")}
+
+
+WRITES = re.compile(r"aiayn-np (?:lessons|exercises|vectors|grade)(?: --(?:zh|teacher|pages))*"
+                    r" ([a-z][\w/-]*)|--out ([\w/.-]+)|number_words ([a-z][\w/-]*)")
+
+
+def test_nothing_that_a_page_tells_to_write_makes_a_clone_dirty():
+    if not (ROOT / ".git").exists():
+        pytest.skip("it is no clone")
+    texts = [page.read_text(encoding="utf-8") for page in EVERY_PAGE]
+    names = {name for groups in WRITES.findall("\n".join(texts)) for name in groups if name}
+    names -= {"notebooks", "figures"}                                  # they are those of the clone
+    assert len(names) > 20
+    run = subprocess.run(["git", "check-ignore", *(f"{n}/" for n in sorted(names))], cwd=ROOT,
+                         capture_output=True, text=True)
+    assert {line.rstrip("/") for line in run.stdout.splitlines()} == names
