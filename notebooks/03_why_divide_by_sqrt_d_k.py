@@ -464,13 +464,13 @@ training.figure()
 #
 # <!-- slide: Another score has another size by chance
 # The other common score (Bahdanau et al., 2015) is a network with a learned vector $v$:\
-# $$\mathrm{score}(q, k) = v^\top \tanh(W^\top q + U^\top k)$$ It is a sum over its $d_a$ hidden entries, each of them between -1 and 1. So its size does not grow with the width of $q$ and $k$, and how $v$ starts decides it. Lesson 12.4 derives and measures it. -->
+# $$\mathrm{score}(q, k) = v^\top \tanh(W^\top q + U^\top k)$$ It is a sum over its $d_a$ hidden entries, weighted by $v$, each of them between -1 and 1. So its size does not grow with the width of $q$ and $k$, and how $v$ starts decides it. Lesson 12.4 derives and measures it. -->
 #
 # The other common score (Bahdanau et al., 2015) is a network with a learned vector $v$:
 #
 # $$\mathrm{score}(q, k) = v^\top \tanh(W^\top q + U^\top k)$$
 #
-# It is a sum over hidden entries, each between -1 and 1. So how $v$ starts decides its size (Lesson 12.4).
+# It is a sum over hidden entries, weighted by $v$, each between -1 and 1. So how $v$ starts decides its size (Lesson 12.4).
 #
 # <!-- say: Ask what takes the place of $d_k$ here: the number of hidden entries. Often said and wrong: tanh alone does it. A sum of many bounded entries is large, if $v$ is. -->
 

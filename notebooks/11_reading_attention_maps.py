@@ -396,7 +396,7 @@ for seed, model in enumerate(copiers):
 # [print]
 # Mostly that is enough. Alignment says what a head looks at, muting whether it is needed. -->
 #
-# The others take over nothing: no weight of their maps has changed. What they brought before is mostly enough. (The four single costs add up to nearly
+# The others take over nothing: no weight of their maps has changed. What they brought before is mostly enough. (The four single costs add up to about
 # half of what all four cost, or more.) The head that is aligned best is not with every seed missed most: alignment says what a head looks at, muting
 # whether it is needed. <!-- result -->
 #

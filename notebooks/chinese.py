@@ -291,7 +291,9 @@ def avoided():
 
 def two_ways(text):
     """The renderings in a text that the glossary does not use: lines of text."""
-    return [f"{no}: the glossary says {yes}" for no, yes in avoided().items() if no in text]
+    known = avoided()
+    text = re.sub("（层?(?:" + "|".join(known) + ")(?=[），])", "", text)                  # another name
+    return [f"{no}: the glossary says {yes}" for no, yes in known.items() if no in text]
 
 
 if __name__ == "__main__":
