@@ -36,7 +36,7 @@ def kept(page, printed):
 
 def seen_in_the_table(page):
     """{task: (least, most) steps} of the table of toy tasks."""
-    rows = re.findall(r"^\| (copy|reverse|sort)\S* \|[^|]*\| (\d+) \S+ (\d+) \|", page, re.M)
+    rows = re.findall(r"^\| (copy|reverse|sort)\S* \|[^|]*\| (\d+) [^\s|]+ (\d+) \|", page, re.M)
     return {task: (int(least), int(most)) for task, least, most in rows}
 
 
