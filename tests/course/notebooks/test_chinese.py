@@ -185,6 +185,7 @@ def test_nothing_has_a_rendering_that_the_glossary_avoids():
 
 def test_a_rendering_that_the_glossary_avoids_is_found():
     assert chinese.two_ways("层归一化") == ["归一化: the glossary says 层规范化"]
+    assert chinese.two_ways("层规范化（层归一化），掩蔽（掩码，mask）") == []
 
 
 def test_the_glossary_names_the_first_lesson_of_each_term():
