@@ -23,7 +23,7 @@ html_theme, html_title = "furo", "aiayn_np"
 html_favicon = "_static/favicon.svg"
 html_static_path = ["_static", str(LOCALE / "zh_CN" / "LC_MESSAGES" / "sphinx.js")]
 html_search_language = "both"                                         # of site_chinese
-html_search_scorer = "search_scorer.js"
+html_search_scorer = str(DOCS / "search_scorer.js")
 # KaTeX is in _static, so that no page asks the network for formulas.
 html_css_files = ["katex/katex.min.css", "site.css"]
 html_js_files = ["katex/katex.min.js", "site.js"]
