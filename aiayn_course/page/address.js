@@ -1,4 +1,3 @@
-"use strict";
 // The place in the page that an address names, such as page.html#mode=break&src=3+1+4&what-if=scale.
 // An address is data only: a part that is wrong is left out, and reported. All counts begin at 0.
 //
@@ -8,6 +7,7 @@
 //   task=sort&seed=3&step=120        the small model that learns, and how many steps it has taken
 //   kind=cross&layer=1&head=0        the attention that is shown; it opens the page in mode=look
 //   query=2&key=0                    the cell that is explained
+//   sum=0&sum=3                      keys whose weights are added up
 //   box=7                            the box of Figure 1
 //   tour=positions                   the stop of the tour
 //   tried=mask                       a cut that was tried
@@ -18,10 +18,14 @@
 //
 // One change at a time: of several what-ifs the first one holds.
 
-const MODES = ["learn", "break", "look"];
-const KINDS = ["encoder_self", "decoder_self", "cross"];
+import { TASKS } from "./training.js";
+import { AS_TRAINED, at, attention_paths, factor_without_scale, is_changed } from "./what_if.js";
+import { most_layers, name_of } from "./what_if.js";
+
+export const MODES = ["learn", "break", "look"];
+export const KINDS = ["encoder_self", "decoder_self", "cross"];
 const LANGUAGES = ["en", "zh"];
-const TOUR = ["learn", "back", "cut", "positions", "look"];
+export const TOUR = ["learn", "back", "cut", "positions", "look"];
 const LONGEST = 2000; // characters of a source
 
 /** A part of an address that this page does not have. */
@@ -67,7 +71,7 @@ const PARTS = {
 };
 
 /** What a cut changes, by its name in an address. */
-function changes_of({ model }, text) {
+export function changes_of({ model }, text) {
   const [name, path, head, ...rest] = text.split(":");
   require_that(!rest.length && (name === "mute" || path === undefined));
   const changes = {
@@ -84,20 +88,15 @@ function changes_of({ model }, text) {
   return { ...AS_TRAINED, ...changes[name] };
 }
 
-/** The name of a cut in an address; "" for none. */
-function name_of({ factor, positions, causal, muted }) {
-  if (muted.length) return `mute:${muted[0].path}:${muted[0].head}`;
-  return factor !== 1 ? "scale" : !positions ? "positions" : !causal ? "mask" : "";
-}
-
 /** {place, wrong}: what of the view an address sets, and the parts that are wrong. */
-function read_address(address, page) {
-  const place = { changes: AS_TRAINED, tried: [] };
+export function read_address(address, page) {
+  const place = { changes: AS_TRAINED, tried: [], summed: [] };
   const wrong = [];
   for (const [name, value] of new URLSearchParams(address)) {
     try {
       require_that(name !== "what-if" || !is_changed(place.changes));
       if (name === "what-if") place.changes = changes_of(page, value);
+      else if (name === "sum") place.summed.push(number_of(value, page.model.max_len));
       else if (name === "tried") place.tried.push(name_of(changes_of(page, value)));
       else {
         require_that(Object.hasOwn(PARTS, name));
@@ -117,12 +116,13 @@ const OF_MODE = { learn: ["task", "seed", "step"], break: [] };
 OF_MODE.look = ["kind", "layer", "head", "query", "key", "box"];
 
 /** The address of a view: `read_address` gives the view back. */
-function address_of(view) {
+export function address_of(view) {
   const parts = new URLSearchParams({ mode: view.mode, src: view.text });
   for (const name of OF_MODE[view.mode])
     if ((view[name] ?? null) !== null) parts.set(name, view[name]);
   if (view.tour) parts.set("tour", view.tour);
   if (view.mode === "break") for (const name of view.tried) parts.append("tried", name);
+  if (view.mode === "look") for (const key of view.summed) parts.append("sum", key);
   if (view.mode !== "learn" && is_changed(view.changes))
     parts.set("what-if", name_of(view.changes));
   if (view.lang) parts.set("lang", view.lang);

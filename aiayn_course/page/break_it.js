@@ -1,40 +1,39 @@
-"use strict";
 // Can you break it? One picture from the list to the answer, each head a strand of its own colour. A
 // tap cuts a strand; positions, scale and the mask are cuts of the same kind. One cut at a time.
+
+import { AS_TRAINED, at, attention_paths, name_of } from "./what_if.js";
+import { address_of, changes_of } from "./address.js";
+import { data, element, eos, heaviest, in_slices, kind_of, layer_of, names } from "./thinking.js";
+import { page, places, probabilities_of, shown, thought_now, thought_of } from "./thinking.js";
+import { thoughts, tokens_of, trained, view, vocabulary } from "./thinking.js";
+import { digits, drawn, fill, language, make, make_button, plain_name, refill } from "./drawing.js";
+import { say, shortened } from "./drawing.js";
+import { is_muted } from "./maps.js";
+import { choose, copy_text, has_address, show_place } from "./page.js";
 
 const MOST_ROWS = 24; // tokens that the picture has room for
 const THIN = 0.06; // weights that are not drawn
 const OTHER_CUTS = ["positions", "scale", "mask"];
 
 /** The names of all cuts of one head. */
-const head_cuts = () =>
+export const head_cuts = () =>
   attention_paths(trained).flatMap((path) =>
     Array.from({ length: at(trained, path).h }, (_, head) => `mute:${path}:${head}`),
   );
 
 /** The ids of steps without the end. */
-const real_ids = (steps) => steps.map(({ token }) => token).filter((id) => id !== eos);
+export const real_ids = (steps) => steps.map(({ token }) => token).filter((id) => id !== eos);
 const real_tokens = ({ steps }) => real_ids(steps);
 
-/** What became of an answer: its tokens that are gone, new ones, and how many places changed. */
-function difference(before, after) {
-  const added = [...after];
-  const lost = before.filter((id) => {
-    const place = added.indexOf(id);
-    if (place >= 0) added.splice(place, 1);
-    return place < 0;
-  });
-  const [longer, shorter] = before.length > after.length ? [before, after] : [after, before];
-  const count = longer.filter((id, t) => id !== shorter[t]).length;
-  return { lost, added, count };
-}
+/** Whether two thoughts write the same. */
+const is_same = (one, other) => real_tokens(one).join() === real_tokens(other).join();
 
 // ---- which heads it cannot do without ------------------------------------------------------
 
 let counted_of = {}; // {thought, changed}: which cuts change this answer; measured, not guessed
 
 /** Try every head, after all is drawn; typing never waits. */
-async function count_needed() {
+export async function count_needed() {
   const [first] = thoughts;
   if (counted_of.thought === first) return;
   const changed = new Map();
@@ -44,7 +43,7 @@ async function count_needed() {
     const late = () => counted_of.thought !== first;
     const found = await in_slices(cut, late);
     if (late() || !found) return;
-    changed.set(name, difference(real_tokens(first), real_tokens(found)).count > 0);
+    changed.set(name, !is_same(first, found));
   }
   counted_of = { thought: first, changed, done: true };
   if (view.mode === "break") draw_break();
@@ -53,13 +52,12 @@ async function count_needed() {
 /** Whether a cut changes the answer; undefined until it is known. */
 function is_breaking(name) {
   const [first, other] = thoughts;
-  if (other && name_of(other.changes) === name)
-    return difference(real_tokens(first), real_tokens(other)).count > 0;
+  if (other && name_of(other.changes) === name) return !is_same(first, other);
   return counted_of.thought === first ? counted_of.changed.get(name) : undefined;
 }
 
 /** Cut a strand, or put it back. */
-function cut(name) {
+export function cut(name) {
   const on = name_of(view.changes) === name;
   const tried = view.tried.includes(name) ? view.tried : [...view.tried, name];
   const changes = on ? AS_TRAINED : changes_of(page, name);
@@ -77,7 +75,7 @@ function panels_of() {
   return attention_paths(trained).sort((a, b) => order(a) - order(b));
 }
 
-function draw_break() {
+export function draw_break() {
   const [thought, heads] = [thought_now(), head_cuts()];
   const needed = heads.filter((name) => counted_of.changed?.get(name));
   const is_counted = counted_of.thought === thoughts[0] && counted_of.done;
@@ -111,7 +109,7 @@ function draw_break() {
 }
 
 /** The title of the page, with the verb underlined. */
-function titled() {
+export function titled() {
   const [before, verb, after] = data.title[language()].split(/\*(.+?)\*/);
   return [before, ...(verb ? [make("u", {}, verb), after] : [])];
 }
@@ -143,11 +141,12 @@ function light_strand(target, name) {
 }
 
 /** What a cut is called. */
-function cut_name(name) {
+export function cut_name(name) {
   const [kind, path, head] = name.split(":");
   if (kind !== "mute") return say(`cut_${kind}`);
-  const values = { head: Number(head) + 1, layer: layer_of(path) + 1 };
-  return say("cut_head", { ...values, kind: say(kind_of(path)) });
+  const stack = kind_of(path) === "encoder_self" ? "panel_encoder" : "panel_decoder";
+  const from = say(stack, { layer: layer_of(path) + 1 });
+  return say("cut_head", { head: Number(head) + 1, part: say(`panel_${kind_of(path)}`), from });
 }
 
 /** One attention: its keys on the left, its queries on the right, and the heads between them. */
@@ -287,13 +286,14 @@ function draw_told(needed, is_counted) {
     fill(element("break-says"), [example]);
     return fill(element("break-why"), []);
   }
-  const [right, now] = [first, other].map(real_tokens);
-  const count = right.filter((id, t) => id !== now[t]).length;
-  const values = { cut: cut_name(name_of(other.changes)), count, all: right.length };
+  const [right, now] = [first, other].map(({ steps }) => steps.map(({ token }) => token));
+  const all = Math.max(right.length, now.length); // as many lines as the picture has
+  const count = [...Array(all).keys()].filter((t) => right[t] !== now[t]).length;
+  const values = { cut: cut_name(name_of(other.changes)), count, all };
   const found = needed.filter((name) => view.tried.includes(name)).length;
   const score = { found, needed: needed.length, tried: view.tried.length };
-  const same = now.length === right.length ? "cut_right" : "cut_longer";
-  const says = [say(count ? "cut_wrong" : same, values)];
+  const goes_on = real_tokens(first).every((id, t) => id === now[t]);
+  const says = [say(!count ? "cut_right" : goes_on ? "cut_longer" : "cut_wrong", values)];
   if (is_counted && needed.length) says.push(say("break_score", score));
   fill(element("break-says"), [says.join(say("gap"))]);
   const place = changed_place();
@@ -317,14 +317,14 @@ function text_to_send({ found, tried, left }) {
 }
 
 /** Copy the text, with the address of this moment where there is one. */
-function send() {
+export function send() {
   const text = element("break-send").lastElementChild.textContent;
   const address = has_address() ? ` ${location.href.split("#")[0]}#${address_of(view)}` : "";
   copy_text(text + address, has_address() ? "sent_link" : "sent_text");
 }
 
 /** The numbers of the strand that is cut: its map, query and key, shares and Figure 1. */
-function show_numbers() {
+export function show_numbers() {
   const [{ path, head }] = view.changes.muted;
   choose({ mode: "look", kind: kind_of(path), layer: layer_of(path), head, key: null });
 }

@@ -2,6 +2,8 @@
 
 from aiayn_np.text.vocabulary import EOS, PAD, UNK, Vocabulary
 
+from .live import NotRunnable
+
 BPE = 2  # the number of byte-pair encoding in a model file
 NORMALIZER, TRAINER = 3, 2  # the fields of a model file that are used here
 
@@ -9,18 +11,18 @@ NORMALIZER, TRAINER = 3, 2  # the fields of a model file that are used here
 def rules_of(vocabulary: Vocabulary) -> dict:
     """Return a dict for page/vocabulary.js: the pieces, their scores, and the treatment of spaces.
 
-    Raises ValueError for a model that is not a byte-pair encoding, that normalises characters
+    Raises NotRunnable for a model that is not a byte-pair encoding, that normalises characters
     before it splits a line, or that falls back to bytes.
     """
     model = fields(vocabulary.model)
     normalizer, trainer = fields(model[NORMALIZER][-1]), fields(model[TRAINER][-1])
     name = normalizer.get(1, [b"identity"])[-1].decode()
     if normalizer.get(2, [b""])[-1]:
-        raise ValueError(f"its vocabulary changes characters before it cuts: {name}")
+        raise NotRunnable(f"its vocabulary changes characters before it cuts: {name}")
     if trainer.get(3, [1])[-1] != BPE or trainer.get(35, [0])[-1]:
-        raise ValueError("its vocabulary is not a byte-pair encoding of characters")
+        raise NotRunnable("its vocabulary is not a byte-pair encoding of characters")
     if not normalizer.get(5, [1])[-1] or trainer.get(24, [0])[-1]:
-        raise ValueError("its vocabulary writes spaces in another way")
+        raise NotRunnable("its vocabulary writes spaces in another way")
     processor = vocabulary.processor
     ids = range(len(vocabulary))
     return dict(

@@ -1,12 +1,12 @@
-"use strict";
-// Elements and colours.
+// Elements, colours, and the words of the page in English and in Chinese.
 
-const WHOLE = document.documentElement.outerHTML; // as it was sent, for `save_moment`
-const data = JSON.parse(document.getElementById("data").textContent);
-const element = (id) => document.getElementById(id);
+import { Matrix } from "./matrix.js";
+import { data, element, kinds, view } from "./thinking.js";
+import { titled } from "./break_it.js";
+import { draw, show_left_out, type } from "./page.js";
 
 /** A new element with attributes (class, text or on... among them) and children. */
-function make(tag, attributes = {}, ...children) {
+export function make(tag, attributes = {}, ...children) {
   const made = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
     if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
@@ -18,18 +18,35 @@ function make(tag, attributes = {}, ...children) {
   return made;
 }
 
+/** A new element of SVG; a style may be none of its attributes, because the policy forbids it. */
+export function drawn(tag, attributes, ...children) {
+  const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes))
+    if (value !== null) made.setAttribute(name, value);
+  made.append(...children);
+  return made;
+}
+
 /** A new button. */
-const make_button = (text, onclick, attributes = {}) =>
+export const make_button = (text, onclick, attributes = {}) =>
   make("button", { type: "button", onclick, ...attributes }, text);
 
 /** Fill an element anew where that changes it: a screen reader reads only what is new. */
-function fill(place, children) {
+export function fill(place, children) {
   const made = make("div", {}, ...children);
   if (made.innerHTML !== place.innerHTML) place.replaceChildren(...made.childNodes);
 }
 
+/** Fill an element anew; what had the focus in it has it again, by its id. */
+export function refill(parent, ...children) {
+  const { id } = document.activeElement ?? {};
+  const inside = id && parent.contains(document.activeElement);
+  parent.replaceChildren(...children);
+  if (inside) element(id)?.focus({ preventScroll: true });
+}
+
 /** A token as it can be seen, also where it is only white space. */
-function visible(token) {
+export function visible(token) {
   const signs = { " ": "␣", "\n": "↵", "\t": "⇥" };
   const code = (c) => `U+${c.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}`;
   const sign = (c) => signs[c] ?? code(c);
@@ -38,25 +55,30 @@ function visible(token) {
 }
 
 /** The first signs of a text, at most so many. */
-const shortened = (text, most) =>
+export const shortened = (text, most) =>
   [...text].length <= most ? text : `${[...text].slice(0, most - 1).join("")}…`;
 
 /** The key of the word for a token that is a sign, such as the end. */
-function special_name(token) {
+export function special_name(token) {
   const { tokens, bos, eos, pad, unk } = data.task;
   const keys = ["token_start", "token_end", "token_pad", "token_unknown"];
   return keys[[bos, eos, pad, unk].findIndex((id) => tokens[id] === token)] ?? null;
 }
 
-/** A token among other words: bdi, so that one from right to left does not turn its neighbours. */
-function token_element(token) {
-  const name = special_name(token);
-  if (!name) return make("bdi", {}, plain_name(token));
-  return make("bdi", {}, say(name), make("small", {}, ` ${visible(token)}`));
+export const BEGINS = /^[_▁](?=.)/; // a piece that begins a word
+
+/** A token of a drawing without its code: "start" for <bos>, and a piece without its space. */
+export function plain_name(token) {
+  if (special_name(token)) return say(special_name(token));
+  if (!data.task.scores) return visible(token);
+  return visible(/^[_▁]$/.test(token) ? " " : token.replace(BEGINS, ""));
 }
 
+/** A token among other words: bdi, so that one from right to left does not turn its neighbours. */
+export const token_element = (token) => make("bdi", {}, plain_name(token));
+
 /** A number with two digits after the point, and a real minus sign. */
-const digits = (number, count = 2) => number.toFixed(count).replace("-", "−");
+export const digits = (number, count = 2) => number.toFixed(count).replace("-", "−");
 
 // The colours of cividis, from weight 0 to weight 1.
 const CIVIDIS = `
@@ -81,13 +103,13 @@ function ramp(list) {
   };
 }
 
-const weight_colour = ramp(CIVIDIS);
+export const weight_colour = ramp(CIVIDIS);
 const signed_colour = ramp(BLUE_TO_ORANGE);
 
-const css = (colour) => `rgb(${colour.join(" ")})`;
+export const css = (colour) => `rgb(${colour.join(" ")})`;
 
 /** A picture of one pixel for each cell; colour(i, j) is [red, green, blue], or null for none. */
-function picture(rows, columns, colour, attributes) {
+export function picture(rows, columns, colour, attributes) {
   const canvas = make("canvas", { width: columns, height: rows, ...attributes });
   const image = new ImageData(columns, rows);
   for (let i = 0, n = 0; i < rows; i++)
@@ -100,14 +122,14 @@ function picture(rows, columns, colour, attributes) {
 }
 
 /** A matrix as a picture, blue below 0 and orange above; `most` has the full colour. */
-function signed_picture({ rows, columns, data }, attributes, most = 0) {
+export function signed_picture({ rows, columns, data }, attributes, most = 0) {
   most ||= data.reduce((a, x) => Math.max(a, Math.abs(x)), 1e-9);
   const colour = (i, j) => signed_colour(0.5 + data[i * columns + j] / most / 2);
   return picture(rows, columns, colour, { role: "img", ...attributes });
 }
 
 /** A vector as a strip of colours. */
-function strip(vector, most) {
+export function strip(vector, most) {
   const [low, high] = [Math.min(...vector), Math.max(...vector)].map((x) => digits(x));
   const name = say("vector_name", { count: vector.length, low, high });
   const matrix = new Matrix(1, vector.length, vector);
@@ -122,7 +144,7 @@ function bar(share) {
 }
 
 /** A table of shares: rows of [name, shares, the number that is said]; the last share is filled. */
-function bars_of(rows, ...before) {
+export function bars_of(rows, ...before) {
   const cells = rows.map(([name, shares, says]) => {
     const bars = shares.map(bar);
     for (const one of bars.slice(0, -1)) one.classList.add("was");
@@ -130,4 +152,90 @@ function bars_of(rows, ...before) {
     return make("tr", {}, head, make("td", {}, ...bars), make("td", {}, says));
   });
   return make("table", {}, ...before, make("tbody", {}, ...cells));
+}
+
+// ---- words ----------------------------------------------------------------------------------------
+
+export const TAGS = { en: "en", zh: "zh-Hans" };
+const language_of_browser = () => (/^zh\b/i.test(navigator.language ?? "") ? "zh" : "en");
+export const language = () => view.lang ?? language_of_browser();
+
+/** The words for a key in the language of the page, with values in the place of {names}. */
+export function say(key, values = {}) {
+  return data.words[language()][key].replace(/\{(\w+)\}/g, (_, name) => values[name]);
+}
+
+/** The words for a key, split where a {name} stands for an element. */
+export function say_with(key, elements) {
+  const parts = data.words[language()][key].split(/(\{\w+\})/).filter(Boolean);
+  return parts.map((part) => elements[part.slice(1, -1)] ?? part);
+}
+
+/** A text in which [word:text] is a word that is explained. */
+export function rich(text) {
+  return text
+    .split(/(\[\w+:[^\]]*\])/)
+    .filter(Boolean)
+    .map((part) => {
+      const [, word, shown] = part.match(/^\[(\w+):(.*)\]$/) ?? [];
+      return word ? term(shown, say(`term_${word}`)) : part;
+    });
+}
+
+/** A word with a dotted line; a click shows the sentence that explains it. */
+export function term(text, sentence) {
+  const made = make("button", { type: "button", class: "term", title: sentence }, text);
+  made.addEventListener("click", () => {
+    element("term").textContent = sentence;
+    element("term").showPopover();
+  });
+  return made;
+}
+
+/** At the foot: how it was trained, and how often it is right. */
+function tell_about() {
+  const { exact_match, held_out, steps, seconds } = data.metrics;
+  const values = { right: Math.round(exact_match * held_out), count: held_out };
+  const right = held_out ? say("about_right", values) : "";
+  const count = say("footer_size", { count: data.parameters });
+  const training = seconds ? say("footer_training", { steps, seconds: Math.round(seconds) }) : "";
+  const told = [say("footer_project"), count, training, right].filter(Boolean);
+  element("footer").replaceChildren(
+    make("p", {}, told.join(say("gap"))),
+    make("p", {}, say("footer_command"), " ", make("code", {}, "aiayn-np explore RUN")),
+  );
+}
+
+/** Say in the language of the view what needs no forward pass; live.py marks texts with their key. */
+export function translate() {
+  for (const place of document.querySelectorAll("[data-say]"))
+    place.replaceChildren(...rich(say(place.dataset.say)));
+  for (const place of document.querySelectorAll("[data-say-label]"))
+    place.setAttribute("aria-label", say(place.dataset.sayLabel));
+  document.querySelector("h1").replaceChildren(...titled());
+  document.title = document.querySelector("h1").textContent;
+  tell_about();
+  document.documentElement.lang = TAGS[language()];
+  for (const button of element("languages").children)
+    button.setAttribute("aria-pressed", button.dataset.lang === language());
+  for (const id of ["kind", "learn-kind"])
+    element(id).replaceChildren(...kinds.map((kind) => make("option", { value: kind }, say(kind))));
+  const chip = (text) => make_button(visible(text), () => type(text));
+  const short = [...data.examples].sort((a, b) => a.length - b.length).slice(0, 2);
+  element("examples").replaceChildren(...short.map(chip));
+  show_left_out();
+}
+
+/** Where to read on, if the page knows where the lessons are; the Chinese ones are in zh/. */
+export function lesson_link(number) {
+  const address = data.lessons[number];
+  if (!address) return [];
+  const href = language() === "zh" ? address.replace(/[^/]*$/, "zh/$&") : address;
+  return [make("a", { href, class: "lesson" }, say("lesson", { number }))];
+}
+
+export function choose_language(lang) {
+  view.lang = lang;
+  translate();
+  draw();
 }

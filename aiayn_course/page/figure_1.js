@@ -1,5 +1,10 @@
-"use strict";
 // Figure 1, drawn from the model itself: a box for each step of the forward, in their order.
+
+import { softmax } from "./matrix.js";
+import { at } from "./what_if.js";
+import { element, shown, thought_now, view, within } from "./thinking.js";
+import { drawn, make, make_button, refill, say, signed_picture } from "./drawing.js";
+import { choose } from "./page.js";
 
 const SUBLAYERS = {
   self_attention: "attention",
@@ -51,7 +56,7 @@ const STACKS = { encoder: { x: 30, out: -1 }, decoder: { x: 70, out: 1 } }; // o
 const HEIGHTS = { embedding: 7.5, attention: 7.5, feed: 5.5, norm: 4.5, linear: 4.5, softmax: 4.5 };
 const [HALF, MIDDLE] = [14, 50]; // of a box; the line from the encoder to the decoder
 
-function draw_figure() {
+export function draw_figure() {
   const thought = thought_now();
   const boxes = boxes_of(thought);
   view.box = within(view.box, boxes.length);

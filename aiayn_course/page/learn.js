@@ -1,19 +1,27 @@
-"use strict";
 // It learns before your eyes: a small model that knows nothing, its training by hand, and the way
 // back. The training runs in slices; what is drawn is drawn between two steps.
 
-const ENDS = { bos: 1, eos: 2, first: 3, symbols: 10, max_length: 6 };
+import { sum } from "./matrix.js";
+import { greedy_decode } from "./transformer.js";
+import { Adam, BATCH, Learner, TASKS, Task } from "./training.js";
+import { breathe, data, element, in_slices, view, within } from "./thinking.js";
+import { TAGS, bars_of, css, digits, drawn, fill, language, make, refill, say } from "./drawing.js";
+import { say_with, weight_colour } from "./drawing.js";
+import { curve, two_rows } from "./flow.js";
+import { choose, write_address } from "./page.js";
+
+export const ENDS = { bos: 1, eos: 2, first: 3, symbols: 10, max_length: 6 };
 const CHECKED_EVERY = 25; // steps between two tests on unseen lists
-const DRAWN_EVERY = 120; // milliseconds, while it learns
+const DRAWN_EVERY = 4; // steps, while it learns
 const SLOW = 700; // milliseconds between two steps in slow motion
 const RATE_ALONE = 0.001; // of a step on one list
 
 let learner = null; // {…Learner, losses, seconds, solved}
-let going = false; // it learns on
+export let going = false; // it learns on
 let stepping = false; // in the middle of a step: its gradients are not all there
 let practice = Promise.resolve(); // until the last step is taken
 let is_slow = false;
-let is_back = false; // the way back is shown
+export let is_back = false; // the way back is shown
 let before_step = null; // {shares, whole} of the right answer before a step on this list
 let chosen = { kind: "cross", head: 0, query: 0 }; // the row that is told of
 
@@ -26,9 +34,15 @@ function list_typed() {
 const learn_name = (id) =>
   id < ENDS.first ? say(["token_pad", "token_start", "token_end"][id]) : `${id - ENDS.first}`;
 
+const grouped = (number) => new Intl.NumberFormat(TAGS[language()]).format(number);
+
+/** What was drawn is of another list, or of another model. */
+export const forget_step = () => (before_step = null);
+export const forget_learner = () => (learner = null);
+
 /** A model that knows nothing, by the seed and the task of the view. */
 function begin_learner() {
-  learner = new Learner(data.learn, new Task(view.task, ENDS), view.seed);
+  learner = new Learner(data.learns, new Task(view.task, ENDS), view.seed);
   Object.assign(learner, { losses: [], seconds: 0, solved: null });
   before_step = null;
 }
@@ -50,7 +64,7 @@ async function take_step(example = null) {
 /** Learn until it is solved, or paused, or at a step. */
 async function practise(until = Infinity) {
   const mine = learner;
-  for (let drawn_at = 0; going && mine === learner && mine.optimizer.t < until;) {
+  while (going && mine === learner && mine.optimizer.t < until) {
     await take_step();
     if (mine.optimizer.t % CHECKED_EVERY === 0 && !mine.solved) {
       if (await in_slices(mine.is_solved(), () => mine !== learner)) {
@@ -59,10 +73,7 @@ async function practise(until = Infinity) {
       }
     }
     await breathe();
-    if (performance.now() - drawn_at > DRAWN_EVERY || is_slow) {
-      draw_learn();
-      drawn_at = performance.now();
-    }
+    if (mine.optimizer.t % DRAWN_EVERY === 0 || is_slow) draw_learn();
     if (is_slow && going) await new Promise((resume) => setTimeout(resume, SLOW));
   }
   if (mine !== learner) return;
@@ -71,7 +82,7 @@ async function practise(until = Infinity) {
   write_address();
 }
 
-function learn_on(until) {
+export function learn_on(until) {
   if (going || stepping) return;
   [going, is_back, before_step] = [true, false, null];
   practice = practise(until);
@@ -79,7 +90,7 @@ function learn_on(until) {
 }
 
 /** Pause, and wait until the last step is taken. */
-async function rest() {
+export async function rest() {
   going = false;
   await practice;
 }
@@ -108,7 +119,7 @@ async function one_step() {
 }
 
 /** Turn the arrows round, to the row and head that the loss would change most. */
-async function turn_round() {
+export async function turn_round() {
   await rest();
   if (stepping) return;
   [is_back, before_step] = [!is_back, null];
@@ -158,7 +169,7 @@ function most_wanted() {
 
 // ---- drawing -------------------------------------------------------------------------------
 
-function draw_learn() {
+export function draw_learn() {
   if (!learner || stepping || view.mode !== "learn") return;
   const example = learner.task.example(list_typed());
   const pass = pass_of(example);
@@ -186,8 +197,11 @@ function draw_learn_words() {
   element("learn-task").value = view.task;
   element("learn-kind").value = chosen.kind;
   const pace = losses.length ? seconds / losses.length : 0;
-  const size = new Intl.NumberFormat(TAGS[language()]).format(learner.values.length);
+  const size = grouped(learner.values.length);
   const about = [say("learn_about", { size, seed: view.seed })];
+  about.push(
+    say(data.learns.own ? "learn_own" : "learn_small", { count: grouped(data.parameters) }),
+  );
   if (solved) about.push(say("learn_solved", { steps: solved, seconds: Math.round(seconds) }));
   else if (pace) {
     const times = { pace: Math.round(1000 * pace), minute: Math.round(300 * pace) };
@@ -213,62 +227,43 @@ function learn_picture(state) {
   const { keys, weights, grad_scores, example, pass, query } = state;
   const ids = query_ids(state);
   const reads = chosen.kind === "encoder_self";
-  const most = Math.max(keys.length, ids.length, 6);
-  const is_narrow = innerWidth < 800;
-  const [gap, left, top] = is_narrow ? [62, 50, 30] : [94, 74, 30];
-  const height = is_narrow ? 150 : 240;
-  const width = left + gap * most;
-  const x = (i) => left + gap * (i + 0.5);
-  const bottom = top + TOKEN_HEIGHT + height;
+  const query_named = (id, i) => {
+    const styles = [i === query && " lit", !reads && id !== example.targets[i] && " wrong-one"];
+    const named = { class: `query${styles.filter(Boolean).join("")}`, id: `learn-query-${i}` };
+    return { name: learn_name(id), ...named, act: () => choose_row(i) };
+  };
+  const rows = [keys.map((id) => ({ name: learn_name(id), class: "key" })), ids.map(query_named)];
+  const second = reads ? "learn_list" : is_back ? "learn_right" : "learn_writes";
+  const room = { signs: 3, top: 30, gap: innerWidth < 800 ? 150 : 325, below: 34 };
+  const named = { name: say("learn_picture"), ...room };
+  const drawing = two_rows(element("learn-picture"), rows, ["learn_list", second], named);
+  const { svg, curves, x, ends } = drawing;
   const map = weights[within(chosen.head, weights.length)];
   const grads = is_back && grad_scores[within(chosen.head, weights.length)];
   const strongest = grads ? Math.max(...grads.data.map(Math.abs), 1e-12) : 1;
-  const curves = [[], []];
-  for (let i = 0; i < map.rows; i++)
+  for (const i of [...ids.keys()].sort((a, b) => (a === query) - (b === query)))
     map.row(i).forEach((weight, j) => {
       const lit = i === query;
-      const [from, to] = [top + TOKEN_HEIGHT, bottom];
-      const middle = (from + to) / 2;
-      const d = `M${x(j)} ${from}C${x(j)} ${middle} ${x(i)} ${middle} ${x(i)} ${to}`;
       const draw_one = (style, wide, opacity = null) =>
-        curves[Number(lit)].push(drawn("path", { d, class: style, "stroke-width": wide, opacity }));
+        curves.append(curve(drawing, i, j, { class: style, "stroke-width": wide, opacity }));
       if (weight >= 0.02)
         draw_one(lit && !is_back ? "curve lit" : "curve", 0.5 + 13 * weight, 0.3 + 0.6 * weight);
       const wanted = grads && lit ? -grads.row(i)[j] / strongest : 0;
-      if (Math.abs(wanted) > 0.06) {
-        draw_one(wanted > 0 ? "curve more" : "curve less", 1.5 + 9 * Math.abs(wanted));
-        const place = { x: x(j), y: top - 10, "text-anchor": "middle" };
-        const sign = say(wanted > 0 ? "learn_more" : "learn_less");
-        const style = wanted > 0 ? "wanted more" : "wanted less";
-        if (Math.abs(wanted) > 0.2) curves[1].push(drawn("text", { ...place, class: style }, sign));
-      }
-    });
-  const tokens = (row, y, role) =>
-    row.map((id, i) => {
-      const right = reads || role === "key" || id === example.targets[i];
-      const now = role === "query" && i === query;
-      const style = `flow-token ${role}${now ? " lit" : ""}${right ? "" : " wrong-one"}`;
-      const named = { class: style, id: `learn-${role}-${i}` };
-      const act = () => role === "query" && choose_row(i);
-      return token_drawn(learn_name(id), [x(i), y], gap - 12 < 58 ? 54 : 62, named, act);
+      if (Math.abs(wanted) <= 0.06) return;
+      draw_one(wanted > 0 ? "curve more" : "curve less", 1.5 + 9 * Math.abs(wanted));
+      const place = { x: x[0][j], y: 20, "text-anchor": "middle" };
+      const [style, sign] = wanted > 0 ? ["more", "learn_more"] : ["less", "learn_less"];
+      if (Math.abs(wanted) > 0.2)
+        svg.append(drawn("text", { ...place, class: `wanted ${style}` }, say(sign)));
     });
   const losses = is_back && !reads ? pass.losses : [];
-  const numbers = losses.map((loss, t) =>
-    drawn("text", { x: x(t), y: bottom + 62, class: "loss-of" }, digits(loss)),
+  const y = ends[1] + 62;
+  losses.forEach((loss, t) =>
+    svg.append(drawn("text", { x: x[1][t], y, class: "loss-of" }, digits(loss))),
   );
-  const label = (key, y) => drawn("text", { x: 2, y, class: "flow-label" }, say(key));
-  const second = reads ? "learn_list" : is_back ? "learn_right" : "learn_writes";
-  const labels = [label("learn_list", top + 25), label(second, bottom + 25)];
-  if (losses.length) labels.push(label("learn_losses", bottom + 62));
-  const view_box = `0 0 ${width} ${bottom + 72}`;
-  return drawn(
-    "svg",
-    { viewBox: view_box, role: "group", "aria-label": say("learn_picture") },
-    ...curves.flat(),
-    ...tokens(keys, top, "key"),
-    ...tokens(ids, bottom, "query"),
-    ...[...labels, ...numbers],
-  );
+  if (losses.length)
+    svg.append(drawn("text", { x: 2, y, class: "flow-label" }, say("learn_losses")));
+  return svg;
 }
 
 function choose_row(query, head = chosen.head) {
@@ -339,13 +334,8 @@ function loss_picture() {
   const floor = -due * Math.log(due) - (classes - 1) * rest_of * Math.log(rest_of);
   const most = Math.max(3, ...losses.slice(0, 50));
   const y = (loss) => 6 + (height - 28) * (1 - Math.min(loss, most) / most);
-  const every = Math.max(1, Math.ceil(losses.length / 200));
   const x = (t) => left + ((width - left - 8) * t) / Math.max(losses.length - 1, 50);
-  const points = [];
-  for (let t = 0; t < losses.length; t += every) {
-    const some = losses.slice(t, t + every);
-    points.push(`${x(t).toFixed(1)},${y(sum(some) / some.length).toFixed(1)}`);
-  }
+  const points = losses.map((loss, t) => `${x(t).toFixed(1)},${y(loss).toFixed(1)}`);
   const line = (at_y, style) =>
     drawn("line", { x1: left, x2: width - 8, y1: at_y, y2: at_y, class: style });
   const text = (place, words, style = null) => drawn("text", { ...place, class: style }, words);
@@ -412,7 +402,8 @@ function wanted_by(state) {
 function said_of_step({ whole }) {
   if (!before_step) return [];
   const times = whole / before_step.whole;
-  const number = (share) => (share < 0.001 ? share.toExponential(1) : share.toFixed(3));
+  const number = (share) =>
+    share < 0.01 ? say("one_in", { count: grouped(Math.round(1 / share)) }) : digits(share);
   const values = { before: number(before_step.whole), after: number(whole) };
   const key = times >= 1 ? "learn_likelier" : "learn_unlikelier";
   const says = say(key, { ...values, times: digits(times >= 1 ? times : 1 / times) });
@@ -420,7 +411,7 @@ function said_of_step({ whole }) {
 }
 
 /** Buttons and choices of this part of the page. */
-function listen_to_learn(on) {
+export function listen_to_learn(on) {
   on("learn-go", "click", () => (going ? rest() : learn_on()));
   on("learn-step", "click", one_step);
   on("learn-slow", "click", () => {
@@ -441,7 +432,8 @@ function listen_to_learn(on) {
 }
 
 /** Show the model of an address: it learns up to the step that the address names. */
-async function open_learn() {
+export async function open_learn() {
+  if (learner) return;
   const { step } = view;
   await rest();
   begin_learner();

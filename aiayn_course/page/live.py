@@ -23,15 +23,13 @@ from aiayn_np.module import Module, Parameter, leaves
 from aiayn_np.transformer import Transformer
 
 PAGE = Path(__file__).parent  # the folder of the scripts, the style and the words
-FORWARD = ("matrix.js", "transformer.js", "variants.js", "training.js", "shares.js", "what_if.js",
-           "vocabulary.js", "address.js")
-INTERFACE = ("drawing.js", "language.js", "thinking.js", "flow.js", "maps.js", "why.js",
-             "made_of.js", "figure_1.js", "learn.js", "break_it.js", "tour.js", "page.js")
+IMPORT = re.compile(r'^import .*?"\./([\w.]+)";\n', re.MULTILINE)  # of a module in that folder
 LESSONS = {"1": "01_attention_is_a_soft_look_up", "4": "04_the_backward_pass_of_attention",
            "6": "06_many_heads", "8": "08_positions", "10": "10_training_the_copy_task"}
 LAYERS = json.loads((PAGE / "layers.json").read_text(encoding="utf-8"))  # class: its attributes
 TOLD = ("exact_match", "held_out", "steps", "seconds")  # of metrics.json, no names of files
 MOST = 12_000_000  # characters of base64 in a page
+LEARNS = 64_000  # numbers of a model that learns in less than a minute
 
 
 class NotRunnable(ValueError):
@@ -72,8 +70,8 @@ def live_page(model: Transformer, task: dict, examples: list[str], *, title: str
         lessons=addresses_of(lessons),
         examples=examples, telling=telling or [], answers=answers,
         metrics={name: metrics[name] for name in TOLD if name in metrics} if metrics else {},
-        learn=small_model(task),
-        parameters=sum(parameter.value.size for parameter in model.parameters()),
+        learns=learner_of(model, task),
+        parameters=size_of(model),
     )
     plain = re.sub(r"\*(.+?)\*", r"\1", titles["en"])
     return filled(data, words["en"], title=escape(plain), weights=packed(values),
@@ -81,12 +79,27 @@ def live_page(model: Transformer, task: dict, examples: list[str], *, title: str
                   no_script_zh=words["zh"]["no_script"])
 
 
-def small_model(task):
-    """Return the description of the small model that learns in the page; None for other tasks."""
+def learner_of(model, task):
+    """Return {"tree", "size", "own"} of the model that learns in the page; None for other tasks.
+
+    It has the size of `model` where its training takes less than a minute, else it is a small one.
+    """
     if task["name"] not in ("copy", "reverse", "sort"):
         return None
-    sizes = dict(N=1, d_model=32, d_ff=64, h=4, max_len=20, P_drop=0.0)
-    return described(Transformer(13, **sizes, rng=np.random.default_rng(0)), [], {})
+    options = dict(max_len=20, P_drop=0.0, rng=np.random.default_rng(0))
+    small = Transformer(13, N=1, d_model=32, d_ff=64, h=4, **options)
+    runs = {type(layer) for _, layer in leaves(small, Module)}         # those with a backward
+    own = {type(layer) for _, layer in leaves(model, Module)} <= runs and size_of(model) <= LEARNS
+    if own:
+        layers = model.encoder.layers
+        small = Transformer(13, N=len(layers), d_model=model.d_model, h=model.h,
+                            d_ff=layers[0].feed_forward.linear_1.d_out, **options)
+    return dict(tree=described(small, [], {}), size=size_of(small), own=own)
+
+
+def size_of(model):
+    """Return how many numbers a model has."""
+    return sum(parameter.value.size for parameter in model.parameters())
 
 
 def first_picture(model, task, examples, words):
@@ -130,10 +143,15 @@ def title_of(task, words):
     return named.format(name=task["name"], things=things)
 
 
-def scripts(names):
-    """Return the named scripts joined into one, with a single "use strict"."""
-    texts = [(PAGE / name).read_text(encoding="utf-8") for name in names]
-    return '"use strict";\n' + "".join(text.replace('"use strict";\n', "") for text in texts)
+def joined(name, seen=None):
+    """Return the text of a module after those that it imports, each once, in the order in which a
+    browser runs them, without the words import and export. `seen` has the names that stand there.
+    """
+    seen = seen if seen is not None else set()
+    seen.add(name)
+    text = (PAGE / name).read_text(encoding="utf-8")
+    before = [joined(other, seen) for other in IMPORT.findall(text) if other not in seen]
+    return "".join(before) + re.sub("^export ", "", IMPORT.sub("", text), flags=re.MULTILINE)
 
 
 def check_runnable(model: Module) -> None:
@@ -148,8 +166,7 @@ def check_runnable(model: Module) -> None:
             raise NotRunnable(f"it has no {cls.__name__} in JavaScript")
         if "forward" in vars(layer):
             raise NotRunnable(f"{path}.forward was replaced in Python")
-    unique = {id(parameter): parameter.value.size for parameter in model.parameters()}
-    if (size := -(-4 * sum(unique.values()) // 3) * 4) > MOST:         # float32 as base64
+    if (size := -(-4 * size_of(model) // 3) * 4) > MOST:               # float32 as base64
         raise NotRunnable(f"its weights are {size / 1e6:.1f} MB of base64, a page holds"
                           f" {MOST / 1e6:.0f} MB")
 
@@ -179,7 +196,7 @@ def filled(data, words, **others):
     parts = {name: escape(word) for name, word in words.items()} | others | dict(
         data=json.dumps(data, separators=(",", ":")).replace("<", "\\u003c"),
         style=(PAGE / "page.css").read_text(encoding="utf-8"),
-        script=scripts((*FORWARD, *INTERFACE)),
+        script='"use strict";\n' + joined("page.js"),
     )
     parts["policy"] = (f"default-src 'none'; script-src {digest(parts['script'])};"
                        f" style-src {digest(parts['style'])}; base-uri 'none'; form-action 'none'")
@@ -189,7 +206,7 @@ def filled(data, words, **others):
 
 
 def marked(template, words):
-    """Return the template with an attribute at each word, for language.js to find the word."""
+    """Return the template with an attribute at each word, for drawing.js to find the word."""
     keys = "|".join(words)
     labelled = re.sub(rf'aria-label="\{{\{{({keys})\}}\}}"', r'\g<0> data-say-label="\1"', template)
     return re.sub(rf'(?<!")\{{\{{({keys})\}}\}}', r'<span data-say="\1">\g<0></span>', labelled)

@@ -8,14 +8,12 @@ import numpy as np
 from aiayn_np.decoding.greedy import greedy_decode
 from aiayn_np.files import replacing
 from aiayn_np.models.config import read_json
-from aiayn_np.module import leaves
-from aiayn_np.multi_head import MultiHeadAttention
 from aiayn_np.runs.loaded import Loaded
 from aiayn_np.text.language import Characters, LanguageTask
 from aiayn_np.transformer import Transformer
 
 from .cutting import rules_of
-from .live import NotRunnable, live_page
+from .live import live_page
 
 
 def write_live_page(run: Loaded, path: str | Path, sources: list[np.ndarray], *,
@@ -29,7 +27,7 @@ def write_live_page(run: Loaded, path: str | Path, sources: list[np.ndarray], *,
     page cannot split sentences into pieces.
     """
     examples = [run.task.text(src[0]) for src in sources]
-    telling = told_changes(run, sources[0])[1] if sources else []
+    telling = telling_heads(run, sources[0]) if sources else []
     metrics = read_json(run.metrics) if run.metrics and run.metrics.exists() else {}
     page = live_page(run.trained(), task_of(run), examples, title=title, lessons=lessons,
                      metrics=metrics, telling=telling, answers=answers)
@@ -39,55 +37,35 @@ def write_live_page(run: Loaded, path: str | Path, sources: list[np.ndarray], *,
 
 
 def most_telling_first(run: Loaded, sources: list[np.ndarray]) -> list[np.ndarray]:
-    """Return at most five sources, ordered by the number of changes that alter their answer.
-
-    A change is: no positions, no scale, or a muted head of the last layer; all heads count as one
-    change. At equal numbers, sources without repeated tokens come first, and then shorter ones.
+    """Return at most five sources: first those with telling heads, of these those without repeated
+    tokens, and of these the shorter ones.
     """
     def order(src):
-        others, heads = told_changes(run, src)
-        return -len(others) - bool(heads), len(np.unique(src)) < src.size, src.size
+        return not telling_heads(run, src), len(np.unique(src)) < src.size, src.size
 
     return sorted(sources, key=order)[:5]
 
 
-def told_changes(run: Loaded, src: np.ndarray) -> tuple[list, list[int]]:
-    """Return (changes, heads of the decoder's last layer) that change the answer.
+def telling_heads(run: Loaded, src: np.ndarray) -> list[int]:
+    """Return the heads of the decoder's last layer without which the answer changes.
 
-    Both are empty for a model without a source.
+    The list is empty for a model without a source.
     """
     model = run.trained()
     if not isinstance(model, Transformer):
-        return [], []
-    ends = dict(bos=run.task.bos, eos=run.task.eos)
-    right = greedy_decode(model, src, **ends)[0].tolist()
+        return []
 
-    def breaks(change, *arguments):
-        other = copy.deepcopy(model)
-        change(other, *arguments)
-        return greedy_decode(other, src, **ends, keep=False)[0].tolist() != right
+    def answer(model):
+        ids = greedy_decode(model, src, bos=run.task.bos, eos=run.task.eos, keep=False)
+        return ids[0].tolist()
 
-    heads = range(model.decoder.layers[-1].cross_attention.h)
-    return ([change for change in (take_positions, take_scale) if breaks(change)],
-            [head for head in heads if breaks(take_head, head)])
+    def without(head):
+        attention = (other := copy.deepcopy(model)).decoder.layers[-1].cross_attention
+        attention.linear_O.W.value.reshape(attention.h, -1, model.d_model)[head] = 0
+        return other
 
-
-def take_positions(model):
-    """Make a model add no positions."""
-    model.positions.forward = lambda x, *, start=0: (x, None)
-
-
-def take_scale(model):
-    """Scale the scores of a model up, as if they were not divided by sqrt(d_k)."""
-    for _, attention in leaves(model, MultiHeadAttention):
-        for parameter in attention.linear_Q.parameters():
-            parameter.value *= np.sqrt(attention.d_k)
-
-
-def take_head(model, head):
-    """Make a head of the decoder's last layer return zeros."""
-    attention = model.decoder.layers[-1].cross_attention
-    attention.linear_O.W.value.reshape(attention.h, -1, model.d_model)[head] = 0
+    right, heads = answer(model), range(model.decoder.layers[-1].cross_attention.h)
+    return [head for head in heads if answer(without(head)) != right]
 
 
 def rules_of_words(vocabulary):
@@ -109,7 +87,4 @@ def task_of(run: Loaded) -> dict:
         return known
     if isinstance(task, LanguageTask):
         return known | rules_of_words(task.vocabulary)
-    try:
-        return known | rules_of(task.vocabulary)
-    except ValueError as error:
-        raise NotRunnable(str(error)) from None
+    return known | rules_of(task.vocabulary)

@@ -1,14 +1,21 @@
-"use strict";
 // The maps of attention: all heads small, the chosen one large, before and after a change.
+
+import { sum } from "./matrix.js";
+import { allowed, attended, element, layer_count, pad, thought_now, view } from "./thinking.js";
+import { within } from "./thinking.js";
+import { css, digits, make, picture, plain_name, refill, say, token_element } from "./drawing.js";
+import { visible, weight_colour } from "./drawing.js";
+import { written_by } from "./flow.js";
+import { choose } from "./page.js";
 
 const ROOM = 14; // keys beside which there is room for digits in the cells
 
 /** Whether a head is cut in a model. */
-const is_muted = ({ changes }, path, head) =>
+export const is_muted = ({ changes }, path, head) =>
   changes.muted.some((one) => one.path === path && one.head === head);
 
 /** Whether the head in view says nothing in a model. */
-const is_silent = (thought) => is_muted(thought, attended(thought).path, view.head);
+export const is_silent = (thought) => is_muted(thought, attended(thought).path, view.head);
 
 /** Two digits for inside a cell; nothing for what rounds to 0. */
 function brief(weight) {
@@ -17,7 +24,7 @@ function brief(weight) {
   return text === "0.00" ? "" : text === "1.00" ? "1" : text.slice(1);
 }
 
-function draw_heads() {
+export function draw_heads() {
   const layers = layer_count();
   const rows = Array.from({ length: layers }, (_, layer) => {
     const { h } = attended(thought_now(), view.kind, layer).place;
@@ -26,14 +33,6 @@ function draw_heads() {
     return make("div", { class: "layer" }, name, ...heads);
   });
   refill(element("heads"), element("heads").firstElementChild, ...rows);
-}
-
-/** Fill an element anew; what had the focus in it has it again, by its id. */
-function refill(parent, ...children) {
-  const { id } = document.activeElement ?? {};
-  const inside = id && parent.contains(document.activeElement);
-  parent.replaceChildren(...children);
-  if (inside) element(id)?.focus({ preventScroll: true });
 }
 
 /** A head to choose, with its small maps. */
@@ -64,12 +63,25 @@ function map_name() {
   return say("map_name", { kind: say(view.kind), layer: view.layer + 1, head: view.head + 1 });
 }
 
-function draw_grids() {
+export function draw_grids() {
   const thought = thought_now();
   element("map-heading").textContent = map_name();
   element("legend-masked").hidden = view.kind !== "decoder_self" && !thought.src.includes(pad);
   element("grids").classList.toggle("silent", is_silent(thought));
   refill(element("grids"), grid(thought));
+  const { keys, cache } = attended(thought);
+  const key = view.summed.map((i) => `“${plain_name(keys[i])}”`).join(say("comma"));
+  const weight = digits(mass_of(cache.weights[view.head].row(view.query)));
+  element("map-help").textContent = say(key ? "map_sum" : "map_help", { key, weight });
+}
+
+/** The sum of the weights of a query on the chosen keys. */
+const mass_of = (row) => sum(view.summed.map((key) => row[key]));
+
+/** Choose a key to be added up, or leave it out again. */
+function choose_to_add(key) {
+  const others = view.summed.filter((one) => one !== key);
+  choose({ summed: others.length < view.summed.length ? others : [...others, key] });
 }
 
 /** The weights of the chosen head as a table that the arrow keys walk through. */
@@ -82,6 +94,7 @@ function grid(thought) {
     { role: "row" },
     make("td", { role: "presentation" }),
     ...keys.map((key, j) => header(key, "col", view.query, j)),
+    ...(view.summed.length ? [make("th", { scope: "col", role: "columnheader" }, "Σ")] : []),
   );
   const writes = view.kind === "encoder_self" ? [] : written_by(thought);
   const rows = queries.map((query, i) => {
@@ -89,13 +102,10 @@ function grid(thought) {
       const weight = free(i, j) ? weights.row(i)[j] : null;
       return cell(i, j, weight, keys.length > ROOM ? "" : brief(weight));
     });
-    const on = i === view.query;
-    return make(
-      "tr",
-      { role: "row", class: on ? "on" : null },
-      header(query, "row", i, view.key, writes[i]),
-      ...cells,
-    );
+    const total = digits(mass_of(weights.row(i)));
+    if (view.summed.length) cells.push(make("td", { role: "gridcell", class: "total" }, total));
+    const style = { role: "row", class: i === view.query ? "on" : null };
+    return make("tr", style, header(query, "row", i, view.key, writes[i]), ...cells);
   });
   const made = make(
     "table",
@@ -121,9 +131,11 @@ function header(token, scope, query, key, writes) {
   const styles = [chosen && "on", scope === "col" && [...visible(token)].length > 2 && "upright"];
   const style = styles.filter(Boolean).join(" ");
   const attributes = { scope, role, title: token, class: style || null };
+  const added = scope === "col" && view.summed.includes(key) ? true : null;
+  const onclick = () => (scope === "col" ? choose_to_add(key) : choose({ query, key }));
   return make(
     "th",
-    { ...attributes, onclick: () => choose({ query, key }) },
+    { ...attributes, "aria-selected": added, onclick },
     token_element(token),
     ...(writes === undefined ? [] : [make("span", { class: "writes" }, " → ", plain_name(writes))]),
   );
@@ -151,7 +163,7 @@ function cell(query, key, weight, text) {
 
 /** A cell that was clicked has its place in its id. */
 function choose_clicked(event) {
-  const { id } = event.target.closest("td") ?? {};
+  const { id } = event.target.closest("td.weight, td.masked") ?? {};
   if (id) choose_cell(...id.split("-").slice(1).map(Number));
 }
 
@@ -170,6 +182,7 @@ function move_in_grid(event, queries, keys) {
     Home: [event.ctrlKey ? 0 : query, 0],
     End: [event.ctrlKey ? queries - 1 : query, keys - 1],
   };
+  if (event.key === "Enter") choose_to_add(key);
   const to = moves[event.key];
   if (!to || event.altKey || event.metaKey) return;
   event.preventDefault();

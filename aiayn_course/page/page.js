@@ -1,15 +1,34 @@
-"use strict";
 // What the reader does, and drawing the result anew.
 
+import { TASKS } from "./training.js";
+import { AS_TRAINED, name_of } from "./what_if.js";
+import { in_english } from "./vocabulary.js";
+import { TOUR, address_of, read_address } from "./address.js";
+import { START, WHOLE, best, data, element, eos, first_query, has_source } from "./thinking.js";
+import { load_model, logits_of, modes, names, page, settle, shown } from "./thinking.js";
+import { source_ids, think, thought_now, thoughts, view, vocabulary } from "./thinking.js";
+import { BEGINS, bars_of, choose_language, css, digits, fill, lesson_link } from "./drawing.js";
+import { make, make_button, plain_name, refill, rich, say, shortened } from "./drawing.js";
+import { special_name, term, translate, visible, weight_colour } from "./drawing.js";
+import { draw_flow } from "./flow.js";
+import { draw_grids, draw_heads } from "./maps.js";
+import { choose_written, draw_shares, draw_why } from "./why.js";
+import { draw_figure } from "./figure_1.js";
+import { ENDS, draw_learn, forget_learner, forget_step, going, is_back } from "./learn.js";
+import { learn_on, listen_to_learn, open_learn, rest, turn_round } from "./learn.js";
+import { count_needed, cut, cut_name, draw_break, head_cuts, real_ids, send } from "./break_it.js";
+import { show_numbers } from "./break_it.js";
+import "./variants.js";
+
 /** Take over what the reader chose, and draw it. */
-function choose(change) {
+export function choose(change) {
   const before = view.mode;
   Object.assign(view, change);
   if (view.mode !== before) return show_place({}, () => scrollTo(0, 0));
   draw();
 }
 
-function draw() {
+export function draw() {
   document.body.dataset.mode = view.mode;
   for (const button of element("modes").children)
     button.setAttribute("aria-pressed", button.dataset.mode === view.mode);
@@ -63,15 +82,15 @@ function open_address() {
   translate();
   left_out = wrong;
   show_left_out();
-  learner = null;
+  forget_learner();
   show_place({});
 }
 
 /** Show another place: what is typed, and all that is drawn. */
-function show_place(place, after_drawing) {
-  if (place.text !== undefined && place.text !== view.text) view.tried = [];
+export function show_place(place, after_drawing) {
+  if (place.text !== undefined && place.text !== view.text) view.tried = view.summed = [];
   Object.assign(view, place);
-  if (view.mode === "learn" && !learner) open_learn();
+  if (view.mode === "learn") open_learn();
   if (view.mode !== "learn") rest();
   element("source").value = view.text;
   rethink(after_drawing);
@@ -79,7 +98,7 @@ function show_place(place, after_drawing) {
 
 let left_out = []; // parts of the address
 
-function show_left_out() {
+export function show_left_out() {
   const list = left_out.map((one) => shortened(visible(one), 40)).join(say("comma"));
   element("address-note").textContent = list ? say("address_wrong", { list }) : "";
 }
@@ -87,7 +106,7 @@ function show_left_out() {
 let writing = null;
 
 /** The address bar follows what the reader does, soon: writing it is as slow as drawing. */
-function write_address() {
+export function write_address() {
   element("link").href = `#${address_of(view)}`;
   const [before, { hash }] = [location.hash, element("link")];
   clearTimeout(writing);
@@ -99,7 +118,7 @@ function write_address() {
 // ---- typing and decoding -------------------------------------------------------------------
 
 /** Take a text as if it was typed. */
-function type(text) {
+export function type(text) {
   element("source").value = text;
   take_text(text);
 }
@@ -110,10 +129,10 @@ function take_text(text) {
   const is_read = ids.length > has_source || !(has_source || unknown.length);
   if (!is_read) return show_unread(text, unknown);
   const query = has_source ? 0 : ids.length - 1;
-  Object.assign(view, { text, query, key: null, tried: [] });
+  Object.assign(view, { text, query, key: null, summed: [], tried: [] });
   left_out = [];
   show_left_out();
-  before_step = null;
+  forget_step();
   rethink();
 }
 
@@ -250,7 +269,7 @@ function mark_of(thought) {
 }
 
 /** The written token that the probabilities are of: that of the query in view, else the last. */
-function best_place(thought = thought_now()) {
+export function best_place(thought = thought_now()) {
   const last = shown(thought).tgt.length - 1;
   return view.kind === "encoder_self" ? last : view.query;
 }
@@ -275,10 +294,55 @@ function draw_best() {
   element("best").replaceChildren(bars_of(table, make("caption", {}, ...name)));
 }
 
+// ---- the tour: tour=NAME in an address ------------------------------------------------------
+
+// Each stop is a place of the page, and a question to think about before its button is pressed.
+const LIST = { text: START.text, changes: AS_TRAINED, tried: [] };
+
+/** The stops: where they are, the lesson to read on, and what their button does. */
+const STOPS = {
+  learn: { place: { mode: "learn" }, lesson: "10", act: () => learn_on() },
+  back: { place: { mode: "learn" }, lesson: "4", act: () => is_back || turn_round() },
+  cut: { place: { mode: "break" }, lesson: "6", act: () => cut(head_cuts().at(-1)) },
+  positions: { place: { mode: "break" }, lesson: "8", act: () => cut("positions") },
+  look: { place: { mode: "look" }, lesson: "1", act: () => choose({ query: 1, key: null }) },
+};
+
+/** The names of the stops of this page: a small model learns on some pages only. */
+const stops = () => TOUR.filter((name) => modes.includes(STOPS[name].place.mode));
+
+/** Go to a stop; after the last one the tour is over. */
+function go_on_tour(tour) {
+  if (!tour) return choose({ tour: null });
+  show_place({ ...LIST, ...STOPS[tour].place, tour }, () => element("tour").focus());
+}
+
+function draw_tour() {
+  const { tour } = view;
+  element("tour").hidden = tour === null;
+  if (tour === null) return;
+  const place = stops().indexOf(tour);
+  const count = { step: place + 1, count: stops().length };
+  const next = stops()[place + 1];
+  fill(element("tour-question"), [
+    make("span", { class: "soft" }, say("tour_count", count), say("gap")),
+    make("strong", {}, say(`tour_${tour}`)),
+    ...spaced(["", ...lesson_link(STOPS[tour].lesson)]),
+  ]);
+  refill(
+    element("tour-steps"),
+    make_button(say("tour_show"), STOPS[tour].act, { id: "tour-show", class: "main" }),
+    make_button(say(next ? "tour_next" : "tour_finish"), () => go_on_tour(next), {
+      id: "tour-next",
+    }),
+    make_button(say("tour_end"), () => go_on_tour(), { id: "tour-end", hidden: !next }),
+  );
+}
+
 // ---- sending -------------------------------------------------------------------------------
 
 /** Whether there is an address that somebody else can open. */
-const has_address = () => location.protocol.startsWith("http");
+export const has_address = () => location.protocol.startsWith("http");
 
 /** Say for five seconds what was done. */
 function tell(key) {
@@ -289,7 +353,7 @@ function tell(key) {
 
 let told = null;
 
-async function copy_text(text, key) {
+export async function copy_text(text, key) {
   try {
     await navigator.clipboard.writeText(text);
     tell(key);
@@ -316,7 +380,7 @@ function save_moment() {
 function listen() {
   const on = (id, event, act) => element(id).addEventListener(event, act);
   on("source", "input", () => take_text(element("source").value));
-  on("kind", "change", () => choose({ kind: element("kind").value, key: null }));
+  on("kind", "change", () => choose({ kind: element("kind").value, key: null, summed: [] }));
   on("tour-begin", "click", () => go_on_tour(stops()[0]));
   on("save", "click", save_moment);
   on("break-send", "click", send);
@@ -336,11 +400,11 @@ function listen() {
 }
 
 async function begin_page() {
-  page.model = trained = build(data.model, await unpacked(element("weights").textContent));
+  page.model = await load_model();
   element("app").classList.toggle("alone", !has_source);
   element("figure").hidden = element("tour-begin").hidden = !has_source;
   element("link").hidden = !has_address();
-  element("modes").firstElementChild.hidden = !data.learn;
+  element("modes").firstElementChild.hidden = !data.learns;
   const colours = Array.from({ length: 33 }, (_, i) => css(weight_colour(i / 32)));
   element("ramp").style.background = `linear-gradient(to right, ${colours})`;
   listen();

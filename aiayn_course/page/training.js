@@ -1,5 +1,7 @@
-"use strict";
 // Training by hand, as aiayn_np/training has it: tasks, the loss, Adam with its warm-up, and a step.
+
+import { Matrix, add_to, sum } from "./matrix.js";
+import { Embedding, LayerNorm, Linear, Module, build, greedy_decode } from "./transformer.js";
 
 // ---- chance --------------------------------------------------------------------------------
 
@@ -20,14 +22,14 @@ const normal = (rng) => Math.sqrt(-2 * Math.log(1 - rng())) * Math.cos(2 * Math.
 // ---- tasks: as in tasks.py -----------------------------------------------------------------
 
 /** What each task should write. */
-const TASKS = {
+export const TASKS = {
   copy: (ids) => [...ids],
   reverse: (ids) => [...ids].reverse(),
   sort: (ids) => [...ids].sort((a, b) => a - b),
 };
 
 /** A task on lists of symbols: {src, tgt, targets} of a list, lists to train on, unseen lists. */
-class Task {
+export class Task {
   constructor(name, { bos, eos, first, symbols, max_length }) {
     Object.assign(this, { name, bos, eos, first, symbols, max_length });
     this.unseen = this.held_out(500);
@@ -101,7 +103,7 @@ const warmup_rate = (step, d_model, warmup_steps, scale = 1) =>
   scale * d_model ** -0.5 * Math.min(step ** -0.5, step * warmup_steps ** -1.5);
 
 /** Adam with the paper's constants                                        Sec. 5.3 */
-class Adam {
+export class Adam {
   constructor(values, grads, { beta_1 = 0.9, beta_2 = 0.98, eps = 1e-9 } = {}) {
     Object.assign(this, { values, grads, beta_1, beta_2, eps, t: 0 });
     this.m = new Float64Array(values.length);
@@ -126,14 +128,6 @@ class Adam {
 
 // ---- a model that learns -------------------------------------------------------------------
 
-/** How many numbers a described model has. */
-const size_of = (node) =>
-  node?.shape
-    ? node.at + node.shape.reduce((a, b) => a * b, 1)
-    : node && typeof node === "object"
-      ? Math.max(0, ...Object.values(node).map(size_of))
-      : 0;
-
 /** Draw the numbers of a layer and of all in it, as the constructors in Python do. */
 function randomise(node, rng) {
   if (Array.isArray(node)) node.forEach((one) => randomise(one, rng));
@@ -148,13 +142,15 @@ function randomise(node, rng) {
   Object.values(node).forEach((one) => randomise(one, rng));
 }
 
-const [BATCH, WARMUP_STEPS, SCALE] = [32, 50, 0.5];
+export const [BATCH, WARMUP_STEPS, SCALE] = [32, 50, 0.5];
 const [AVERAGED, AVERAGED_EVERY] = [5, 10]; // states in the average, steps between them
 
-/** A model that knows nothing, and all that it needs to learn: the seed decides all draws. */
-class Learner {
-  constructor(tree, task, seed) {
-    const size = size_of(tree);
+/**
+ * A model of so many numbers that knows nothing, and all that it needs to learn: the seed decides
+ * all draws.
+ */
+export class Learner {
+  constructor({ tree, size }, task, seed) {
     Object.assign(this, { tree, task, seed, criterion: new LabelSmoothedCrossEntropy(0.1) });
     this.values = new Float64Array(size);
     this.grads = new Float64Array(size);

@@ -1,12 +1,13 @@
-"use strict";
 // The Transformer of "Attention Is All You Need" for one sequence, forward and backward, no batch.
 // Classes, attributes and caches have the names that they have in Python, so that one dotted path
 // finds the same array in both. The sources are ids, x is a Matrix (T, d_model), and Q, K, V,
 // scores and weights are lists of h matrices, one for each head. `backward` adds to the `grad` of
 // the parameters, and returns one gradient for each array that `forward` was given.
 
+import { Matrix, add_to, dot, softmax, sum } from "./matrix.js";
+
 /** Base of every layer: its parts are its sub-layers, parameters and sizes. */
-class Module {
+export class Module {
   constructor(parts) {
     Object.assign(this, parts);
   }
@@ -15,15 +16,15 @@ class Module {
 // ---- small layers --------------------------------------------------------------------------
 
 /** y = x W + b                                                        Sec. 3.2.2 and 3.3 */
-class Linear extends Module {
+export class Linear extends Module {
   forward(x) {
     return [x.times(this.W, this.b), { x }];
   }
 
   backward(grad_y, { x }) {
     if (this.b) add_to(this.b.grad, grad_y.column_sums());
-    x.mT_times(grad_y, this.W.grad);
-    return grad_y.times_mT(this.W);
+    x.mT.times(grad_y, null, this.W.grad);
+    return grad_y.times(this.W.mT);
   }
 }
 
@@ -74,10 +75,10 @@ class Mask extends Module {
 
 const causal = (T) =>
   Array.from({ length: T }, (_, i) => Array.from({ length: T }, (_, j) => j <= i));
-const not_padding = (ids, pad) => ids.map((id) => id !== pad);
+export const not_padding = (ids, pad) => ids.map((id) => id !== pad);
 
 /** y = gamma * n + beta,   n = (x - mean) / sqrt(variance + eps)      Sec. 3.1 */
-class LayerNorm extends Module {
+export class LayerNorm extends Module {
   forward(x) {
     const n = new Matrix(x.rows, x.columns);
     const inv_std = [];
@@ -126,7 +127,7 @@ class AddNorm extends Module {
 /** Attention(Q, K, V) = softmax(Q K^T / sqrt(d_k)) V                  Sec. 3.2.1, Eq. (1) */
 class ScaledDotProductAttention extends Module {
   forward(Q, K, V, { allowed = null } = {}) {
-    const products = Q.map((_, i) => Q[i].times_mT(K[i])); // MatMul
+    const products = Q.map((_, i) => Q[i].times(K[i].mT)); // MatMul
     let scores = this.scale(products, Q[0].columns); // Scale
     const cache = { Q, K, V, scores };
     [scores, cache.mask] = this.mask.forward(scores, { allowed }); // Mask (opt.)
@@ -141,21 +142,21 @@ class ScaledDotProductAttention extends Module {
 
   backward(grad_out, cache) {
     // out = kept @ V
-    const grad_weights = grad_out.map((grad, i) => grad.times_mT(cache.V[i]));
-    const grad_V = grad_out.map((grad, i) => cache.kept[i].mT_times(grad));
+    const grad_weights = grad_out.map((grad, i) => grad.times(cache.V[i].mT));
+    const grad_V = grad_out.map((grad, i) => cache.kept[i].mT.times(grad));
     let grad_scores = this.softmax.backward(grad_weights, cache.softmax);
     grad_scores = this.mask.backward(grad_scores, cache.mask);
     cache.grad_scores = grad_scores; // what the way back shows
     // scores = Q @ K.mT / sqrt(d_k)
     grad_scores = this.scale(grad_scores, cache.Q[0].columns);
     const grad_Q = grad_scores.map((grad, i) => grad.times(cache.K[i]));
-    const grad_K = grad_scores.map((grad, i) => grad.mT_times(cache.Q[i]));
+    const grad_K = grad_scores.map((grad, i) => grad.mT.times(cache.Q[i]));
     return [grad_Q, grad_K, grad_V];
   }
 }
 
 /** (T, h d) -> h matrices (T, d) */
-function split_heads(x, h) {
+export function split_heads(x, h) {
   const d = x.columns / h;
   return Array.from({ length: h }, (_, head) => {
     const y = new Matrix(x.rows, d);
@@ -166,7 +167,7 @@ function split_heads(x, h) {
 }
 
 /** h matrices (T, d) -> (T, h d): "Concat" */
-function merge_heads(heads) {
+export function merge_heads(heads) {
   const [h, d, T] = [heads.length, heads[0].columns, heads[0].rows];
   const y = new Matrix(T, h * d);
   for (const [head, { data }] of heads.entries())
@@ -176,7 +177,7 @@ function merge_heads(heads) {
 }
 
 /** MultiHead(Q, K, V) = Concat(head_1, ..., head_h) W^O               Sec. 3.2.2 */
-class MultiHeadAttention extends Module {
+export class MultiHeadAttention extends Module {
   /** `kept` has the K and V of earlier rows, or of the whole memory: see greedy_decode. */
   forward(x_Q, x_K, x_V, { allowed = null, kept = null } = {}) {
     const cache = {};
@@ -212,7 +213,7 @@ class MultiHeadAttention extends Module {
 // ---- the stacks ----------------------------------------------------------------------------
 
 /** FFN(x) = max(0, x W_1 + b_1) W_2 + b_2                             Sec. 3.3, Eq. (2) */
-class PositionwiseFeedForward extends Module {
+export class PositionwiseFeedForward extends Module {
   forward(x) {
     const cache = {};
     let y;
@@ -287,7 +288,7 @@ class DecoderLayer extends Module {
 }
 
 /** The stack of N layers, and the norm at its end that pre-norm layers need. */
-class Stack extends Module {
+export class Stack extends Module {
   run(x, forward) {
     const cache = { layers: [] };
     for (const [i, layer] of this.layers.entries()) {
@@ -331,7 +332,7 @@ class Decoder extends Stack {
 // ---- the ends ------------------------------------------------------------------------------
 
 /** y = sqrt(d_model) * E[ids]                                         Sec. 3.4 */
-class Embedding extends Module {
+export class Embedding extends Module {
   forward(ids) {
     const factor = Math.sqrt(this.d_model);
     const y = Matrix.of(
@@ -351,11 +352,11 @@ class Embedding extends Module {
 /** logits = x E^T                                                     Sec. 3.4 */
 class OutputProjection extends Module {
   forward(x) {
-    return [x.times_mT(this.E), { x }];
+    return [x.times(this.E.mT), { x }];
   }
 
   backward(grad_logits, { x }) {
-    grad_logits.mT_times(x, this.E.grad);
+    grad_logits.mT.times(x, null, this.E.grad);
     return grad_logits.times(this.E);
   }
 }
@@ -384,7 +385,7 @@ class SinusoidalPositionalEncoding extends Module {
 }
 
 /** logits = Decoder(tgt, Encoder(src)) E^T                            Sec. 3, Fig. 1 */
-class Transformer extends Module {
+export class Transformer extends Module {
   forward(src, tgt) {
     const [memory, encoded] = this.encode(src);
     const [logits, decoded] = this.decode(tgt, memory, not_padding(src, this.pad));
@@ -438,31 +439,43 @@ class Transformer extends Module {
   }
 }
 
-const LAYERS = {
-  Linear,
-  ReLU,
-  Softmax,
-  Mask,
-  LayerNorm,
-  AddNorm,
-  ScaledDotProductAttention,
-  MultiHeadAttention,
-  PositionwiseFeedForward,
-  EncoderLayer,
-  DecoderLayer,
-  Encoder,
-  Decoder,
-  Embedding,
-  OutputProjection,
-  SinusoidalPositionalEncoding,
-  Transformer,
-};
+const SMALL = { Linear, ReLU, Softmax, Mask, LayerNorm, AddNorm, PositionwiseFeedForward };
+const ATTENTIONS = { ScaledDotProductAttention, MultiHeadAttention };
+const STACKED = { EncoderLayer, DecoderLayer, Encoder, Decoder, Transformer };
+const AT_THE_ENDS = { Embedding, OutputProjection, SinusoidalPositionalEncoding };
+export const LAYERS = { ...SMALL, ...ATTENTIONS, ...STACKED, ...AT_THE_ENDS };
+
+/**
+ * The layer that a node {class, ...parts} describes; {shape, at} is a parameter among `values`. A
+ * model that learns has `grads`, as many numbers as values.
+ */
+export function build(node, values, grads = null) {
+  if (Array.isArray(node)) return node.map((child) => build(child, values, grads));
+  if (node === null || typeof node !== "object") return node;
+  if (node.shape) {
+    const made = parameter(node.shape, values.subarray(node.at));
+    if (grads) made.grad = parameter(node.shape, grads.subarray(node.at));
+    return made;
+  }
+  const entries = Object.entries(node).map(([name, one]) => [name, build(one, values, grads)]);
+  const parts = Object.fromEntries(entries);
+  return node.class ? new LAYERS[node.class](parts) : parts;
+}
+
+/** A list of numbers, a Matrix, or a list of matrices: views of the values, with 1, 2, 3 axes. */
+function parameter(shape, values) {
+  const size = shape.reduce((a, b) => a * b, 1);
+  if (shape.length === 1) return values.subarray(0, size);
+  if (shape.length === 2) return new Matrix(...shape, values.subarray(0, size));
+  const [n, ...rest] = shape;
+  return Array.from({ length: n }, (_, i) => parameter(rest, values.subarray((i * size) / n)));
+}
 
 /**
  * Take the most probable token again and again: yields {tgt, token, row of logits} for each. Keys
  * and values of what was read and written are kept; a model that looks ahead computes them anew.
  */
-function* greedy_decode(model, src, { bos, eos, max_len }) {
+export function* greedy_decode(model, src, { bos, eos, max_len }) {
   const [memory] = model.encode(src);
   const real = not_padding(src, model.pad);
   const kept = model.looks_ahead ? null : model.decoder.layers.map(() => ({ self: {}, cross: {} }));

@@ -1,6 +1,8 @@
-"use strict";
 // The variants of the library that the page runs too: learned positions, pre-norm layers and language
 // models. A layer that is in neither this file nor in transformer.js gets no page.
+
+import { Matrix } from "./matrix.js";
+import { LAYERS, Module, Transformer } from "./transformer.js";
 
 /** y = x + E[pos] */
 class LearnedPositionalEncoding extends Module {

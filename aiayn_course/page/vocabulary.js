@@ -1,14 +1,13 @@
-"use strict";
 // From text to ids and back: symbols between spaces, or pieces as SentencePiece cuts them.
 
 /** How a page of this task reads and writes: {source(text), text(ids)}. */
-function vocabulary_of(task) {
+export function vocabulary_of(task) {
   if (task.scores) return new Pieces(task);
   return task.characters ? new Characters(task) : new Symbols(task);
 }
 
 /** A number below a million in English; `answers` has those below 1000. undefined for others. */
-function in_english(german, answers) {
+export function in_english(german, answers) {
   const [low, high, more] = german.split(/(?:^| )tausend(?: |$)/).reverse();
   const known = (words) => (Object.hasOwn(answers, words) ? answers[words] : undefined);
   if (high === undefined) return known(german);

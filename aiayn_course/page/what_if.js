@@ -1,22 +1,23 @@
-"use strict";
 // What if? A copy of the model in which one or more steps of the computation are others. A change
 // replaces a method of one object of the copy, as one would do in Python.
 
+import { Module, not_padding } from "./transformer.js";
+
 /** The changes of nothing: each part is left as it is. */
-const AS_TRAINED = Object.freeze({
+export const AS_TRAINED = Object.freeze({
   factor: 1, // on the scores, before the softmax; sqrt(d_k) takes the paper's scale away
   positions: true, // false: no positional encoding is added
   causal: true, // false: the decoder may look ahead
   muted: [], // of {path, head}: the head gives zeros
 });
 
-/** The names of what is changed. */
-const changed_parts = (changes) =>
-  Object.keys(AS_TRAINED).filter((name) =>
-    Array.isArray(changes[name]) ? changes[name].length : changes[name] !== AS_TRAINED[name],
-  );
+/** The name of a cut in an address; "" for none. */
+export function name_of({ factor, positions, causal, muted }) {
+  if (muted.length) return `mute:${muted[0].path}:${muted[0].head}`;
+  return factor !== 1 ? "scale" : !positions ? "positions" : !causal ? "mask" : "";
+}
 
-const is_changed = (changes) => changed_parts(changes).length > 0;
+export const is_changed = (changes) => name_of(changes) !== "";
 
 /** A copy of a layer and of all layers in it; the parameters are shared. */
 function copy(node) {
@@ -27,12 +28,12 @@ function copy(node) {
 }
 
 /** The layer, or the array of a cache, at a dotted path. */
-function at(node, path) {
+export function at(node, path) {
   return path.split(".").reduce((found, name) => found?.[name], node);
 }
 
 /** Dotted paths of all multi-head attentions, those of the encoder first. */
-function attention_paths(model) {
+export function attention_paths(model) {
   const of = (stack, name) => {
     const layers = model[stack]?.layers.filter((layer) => layer[name]) ?? [];
     return layers.map((_, i) => `${stack}.layers.${i}.${name}`);
@@ -44,11 +45,11 @@ function attention_paths(model) {
   ];
 }
 
-const most_layers = ({ encoder, decoder }) =>
+export const most_layers = ({ encoder, decoder }) =>
   Math.max(encoder?.layers.length ?? 0, decoder.layers.length);
 
 /** A copy of the model with the changes. */
-function changed_model(model, changes) {
+export function changed_model(model, changes) {
   const other = copy(model);
   if (!changes.positions) other.positions.forward = (x) => [x, { y: x }];
   if (!changes.causal) {
@@ -57,26 +58,24 @@ function changed_model(model, changes) {
   }
   for (const path of attention_paths(model)) {
     const { attention } = at(other, path);
-    const here = (list) => list.filter((change) => change.path === path);
-    const { factor } = changes;
-    const scale = attention.scale;
-    if (factor !== 1)
-      attention.scale = (...scores) =>
-        scale(...scores).map((s) => s.map((score) => factor * score));
-    mute(attention, new Set(here(changes.muted).map(({ head }) => head)));
+    const { scale } = attention;
+    attention.scale = (...given) =>
+      scale(...given).map((scores) => scores.map((score) => changes.factor * score));
   }
+  for (const { path, head } of changes.muted) mute(at(other, path).attention, head);
   return other;
 }
 
-/** Heads of a set give zeros. */
-function mute(attention, heads) {
+/** A head gives zeros. */
+function mute(attention, head) {
   const before = attention.forward.bind(attention);
   attention.forward = (Q, K, V, options) => {
     const [found, cache] = before(Q, K, V, options);
-    const muted = (list) => list.map((x, head) => (heads.has(head) ? x.map(() => 0) : x));
+    const muted = (list) => list.map((x, n) => (n === head ? x.map(() => 0) : x));
     return [muted(found), { ...cache, kept: muted(cache.kept) }];
   };
 }
 
 /** The factor that takes 1/sqrt(d_k) away. */
-const factor_without_scale = (model) => Math.sqrt(model.decoder.layers[0].self_attention.d_k);
+export const factor_without_scale = (model) =>
+  Math.sqrt(model.decoder.layers[0].self_attention.d_k);

@@ -22,11 +22,12 @@ VARIANTS = [
 ]
 NAMES = ["-".join(v for o, v in variant.items() if v != PAPER[o]) or "paper"
          for variant in VARIANTS]
+MODULES = ["matrix", "transformer", "variants", "training", "shares", "what_if", "vocabulary",
+           "address"]                                                  # those without a document
 SIZES = dict(N=2, d_model=24, d_ff=40, h=3, P_drop=0.0, max_len=60)
 
 # For every case: a forward of (src, tgt) with the changes, and what greedy decoding gives.
 SOLVE = """
-function model_of(tree, weights) { return build(tree, weights); }
 function solve(model, { src, tgt, changes, ends }) {
   const other = changed_model(model, { ...AS_TRAINED, ...changes });
   const [logits, cache] = other.forward(src, tgt);
@@ -62,15 +63,17 @@ def packed(model):
 
 
 def node(script, data):
-    """What `main(data)` of a script gives, run by Node.js after the page's scripts."""
+    """What `main(data)` of a script gives, run by Node.js with the modules of the page."""
     found = shutil.which("node")
     assert found, "these tests need Node.js"
-    whole = live.scripts(live.FORWARD) + SOLVE + script + """
-const text = require("fs").readFileSync(0, "utf8");
-process.stdout.write(JSON.stringify(main(JSON.parse(text))));
+    modules = [f"Object.assign(globalThis, await import('./{name}.js'));" for name in MODULES]
+    whole = "\n".join([*modules, "Object.assign(globalThis, LAYERS);"]) + SOLVE + script + """
+const { readFileSync } = await import("node:fs");
+process.stdout.write(JSON.stringify(main(JSON.parse(readFileSync(0, "utf8")))));
 """
-    done = subprocess.run([found, "-e", whole], input=json.dumps(data), capture_output=True,
-                          text=True, encoding="utf-8", check=False)
+    done = subprocess.run([found, "--input-type=module", "-e", whole], input=json.dumps(data),
+                          capture_output=True, text=True, encoding="utf-8", check=False,
+                          cwd=live.PAGE)
     assert done.returncode == 0, done.stderr[-2000:]
     return json.loads(done.stdout)
 

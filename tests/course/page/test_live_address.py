@@ -23,11 +23,7 @@ function main({ tree, weights, task, addresses }) {
   });
 }
 """
-WRITE = """
-function main({ tree, weights, tokens, views }) {
-  return views.map(address_of);
-}
-"""
+WRITE = "const main = (views) => views.map(address_of);"
 AS_TRAINED = dict(factor=1, positions=True, causal=True, muted=[])
 PATHS = ["encoder.layers.0.self_attention", "decoder.layers.1.cross_attention"]
 
@@ -44,17 +40,20 @@ def model(rng):
     return random_model(VARIANTS[0], len(TOKENS), rng)
 
 
+NONE = dict(tried=[], summed=[])
+
+
 def test_an_address_names_a_place(model):
-    texts = ["src=0+1&kind=decoder_self&layer=0&head=2&query=1&key=0&box=7",
+    texts = ["src=0+1&kind=decoder_self&layer=0&head=2&query=1&key=0&box=7&sum=1&sum=0",
              "mode=learn&task=sort&seed=9&step=120", "tour=positions&what-if=positions", ""]
     look, learn, tour, nothing = read(model, texts)
     assert look["place"] == dict(text="0 1", kind="decoder_self", layer=0, head=2, query=1, key=0,
-                                 changes=AS_TRAINED, tried=[], box=7, mode="look")
+                                 changes=AS_TRAINED, tried=[], summed=[1, 0], box=7, mode="look")
     assert learn["place"] == dict(mode="learn", task="sort", seed=9, step=120, changes=AS_TRAINED,
-                                  tried=[])
+                                  **NONE)
     assert tour["place"] == dict(tour="positions", changes=AS_TRAINED | dict(positions=False),
-                                 tried=[], mode="break")
-    assert nothing["place"] == dict(changes=AS_TRAINED, tried=[])
+                                 **NONE, mode="break")
+    assert nothing["place"] == dict(changes=AS_TRAINED, **NONE)
     assert [one["wrong"] for one in (look, learn, tour, nothing)] == [[]] * 4
 
 
@@ -67,7 +66,7 @@ ONE_CHANGE = {
 def test_an_address_makes_one_change_and_leaves_out_a_second_one(model):
     for what_if, change in ONE_CHANGE.items():
         (found,) = read(model, [f"what-if={what_if}&what-if=mask&what-if=positions"])
-        assert found["place"] == dict(changes=AS_TRAINED | change, tried=[], mode="break")
+        assert found["place"] == dict(changes=AS_TRAINED | change, **NONE, mode="break")
         assert found["wrong"] == ["what-if=mask", "what-if=positions"]
 
 
@@ -76,12 +75,13 @@ def test_the_address_of_a_view_gives_the_view_back(model):
     for n, text in enumerate(["", "0 1", "</script> & = # + %", "שלום\u2028\n", *TOKENS] * 3):
         one = AS_TRAINED | [{}, *ONE_CHANGE.values()][n % 5]
         mode = ["break", "look", "learn"][n % 3]
-        view = dict(text=text, mode=mode, changes=one, tried=[])
+        view = dict(text=text, mode=mode, changes=one, **NONE)
         view |= {"learn": dict(task="copy", seed=3, step=n, changes=AS_TRAINED),
                  "break": dict(tried=["scale", f"mute:{PATHS[1]}:1"][: n % 3]),
-                 "look": dict(kind="cross", layer=1, head=2, query=4, key=5, box=3)}[mode]
+                 "look": dict(kind="cross", layer=1, head=2, query=4, key=5, box=3,
+                              summed=[4, 0][: n % 3])}[mode]
         views.append(view)
-    addresses = node(WRITE, packed(model) | dict(tokens=TOKENS, views=views))
+    addresses = node(WRITE, views)
     for view, address, found in zip(views, addresses, read(model, addresses), strict=True):
         assert re.fullmatch(r"[\w\-.*+%&=:]+", address)
         assert (found["place"], found["wrong"]) == (view, [])
@@ -91,7 +91,7 @@ def test_the_address_of_a_view_gives_the_view_back(model):
     "foo=1", "__proto__=1", "constructor=x", "step=-1", "step=2.5", "step=", "step=2000",
     "step=1e1", "state=0", "kind=self", "layer=2", "layer=x", "head=3", "side=1", "query=99999",
     "mode=train", "task=words", "seed=1000", "tour=3", "tour=toString", "guess=1", "written=2",
-    "tried=foo", "tried=mute:constructor:0",
+    "tried=foo", "tried=mute:constructor:0", "sum=60", "sum=x",
     "key=60", "box=-1", "token=encoder", "token=memory:1", "token=decoder:60", "token=encoder:1:2",
     "what-if=", "what-if=foo", "what-if=__proto__", "what-if=toString",
     "what-if=scale:", "what-if=scale:2", "what-if=mute", "what-if=mute:constructor:0",
@@ -103,11 +103,9 @@ def test_the_address_of_a_view_gives_the_view_back(model):
 def test_what_is_wrong_is_left_out_and_named(model, wrong):
     (found,) = read(model, [f"src=1&{wrong}&what-if=mask"])
     assert len(found["wrong"]) == 1
-    assert found["place"] == dict(text="1", changes=AS_TRAINED | dict(causal=False), tried=[],
+    assert found["place"] == dict(text="1", changes=AS_TRAINED | dict(causal=False), **NONE,
                                   mode="break")
 
-
-# ---- the lessons' links ----------------------------------------------------------------------
 
 LINK = re.compile(r"\]\(((?:\.\./)?docs/live/(\w+)\.html(?:#([^)\s]*))?)\)")
 

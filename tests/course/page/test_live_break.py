@@ -102,8 +102,8 @@ def test_a_cut_writes_what_python_writes_and_the_sentence_tells_of_one_token(
     assert ("later tokens do not exist yet" in says) == (name == "mask")
     count = sum(a != b for a, b in zip(right[:-1], [*first, *[-1] * 9], strict=False))
     said = broken.locator("#break-says").inner_text()
-    assert (f"{count} of 5 tokens change" in said) == bool(count)
-    wrong = broken.locator(".wrong-one").count()
+    wrong, rows = broken.locator(".wrong-one").count(), broken.locator(".line").count()
+    assert (f"{wrong} of {rows} tokens change" in said) == bool(count)
     assert wrong == sum(a != b for a, b in zip([*right, *[-1] * 9], [*first, *[-1] * 9],
                                                strict=False) if (a, b) != (-1, -1))
     cut(broken, name)                                                  # and back

@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 from browser import PHONE, api, settled
+from html_pages import untrained_run
 from test_live_training import examples, gradients_of_scores, small
 
+from aiayn_course.cli.main import main
 from aiayn_np import LabelSmoothedCrossEntropy, ReverseTask
 
 pytestmark = pytest.mark.slow
@@ -13,9 +15,17 @@ RUN = """const run = (work) => {
 };"""
 
 
+@pytest.fixture(scope="module")
+def large(tmp_path_factory):
+    """The page of a run whose own size would learn too long: a small model learns there."""
+    run = untrained_run(tmp_path_factory.mktemp("runs") / "large")
+    assert main(["explore", str(run.folder), "3 1 4 1 5"]) == 0
+    return run.folder / "explore.html"
+
+
 @pytest.fixture
-def page(visit, path):
-    page = visit(path, "#mode=learn&src=3+1+4+1+5")
+def page(visit, large):
+    page = visit(large, "#mode=learn&src=3+1+4+1+5")
     settled(page)
     page.locator("#learn-maps .map").first.wait_for()
     return page
@@ -69,6 +79,18 @@ def test_learn_pause_one_step_start_again_and_another_seed(page):
     page.locator("#learn-task").select_option("sort")
     page.wait_for_function("() => learner.task.name === 'sort'")
     assert page.evaluate("learner.task.example([5, 3, 4]).targets") == [3, 4, 5, 2]
+
+
+def test_it_has_the_size_of_the_run_where_that_learns_within_a_minute(visit, path, page):
+    assert "It is small: the trained one has 232,768" in page.locator("#learn-about").inner_text()
+    page = visit(path, "#mode=learn")
+    settled(page)
+    assert "It is as large as the trained one" in page.locator("#learn-about").inner_text()
+    layers, head, count = page.evaluate("""[learner.model.encoder.layers.length,
+      learner.model.decoder.layers[0].self_attention.h, learner.values.length]""")
+    model = small(np.random.default_rng(0), N=2, h=2)
+    assert (layers, head) == (2, 2)
+    assert count == sum(one.value.size for one in model.parameters()) < 64_000
 
 
 def test_it_learns_from_lists_that_the_test_does_not_have(page):
@@ -169,8 +191,7 @@ def test_each_attention_and_each_row_has_its_own_picture(page):
                        ("cross", [*"31415", "end"])):
         page.locator("#learn-kind").select_option(kind)
         page.wait_for_function(f"() => chosen.kind === '{kind}'")
-        found = page.locator("#learn-picture .key text").all_text_contents()
-        assert found == keys
+        assert page.locator("#learn-picture .key text").all_text_contents() == keys
         page.locator("#learn-query-2").press("Enter")
         assert page.evaluate("[chosen.query, document.activeElement.id]") == [2, "learn-query-2"]
         assert page.locator("#learn-picture .query.lit").count() == 1

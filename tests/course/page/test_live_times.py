@@ -39,60 +39,51 @@ def test_typing_never_waits_and_numbers_come_quickly(page):
     assert decoding <= 10 * yard
 
 
-@pytest.mark.timing
-def test_a_key_is_drawn_at_once(page):
-    """From the input event to the frame after all is drawn, ten symbols to twelve tokens.
+TYPED = """async ([symbols, times_typed]) => {
+  trained.max_len = symbols + 2; // it is not trained, and would never end
+  const times = [[], [], []];
+  const wait = () => new Promise((done) => setTimeout(done));
+  const frame = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+  const text = (i) => Array.from({ length: symbols }, (_, j) => (i + 3 * j) % 10).join(" ");
+  for (let i = 0; i < times_typed; i++) {
+    const began = [performance.now()];
+    loop();
+    began.push(performance.now());
+    type(text(i));
+    while (element("app").getAttribute("aria-busy") === "true") await wait();
+    await frame();
+    began.push(performance.now());
+    draw();
+    began.push(performance.now());
+    times.forEach((list, n) => list.push(began[n + 1] - began[n]));
+  }
+  return times.map(median);
+}"""
 
-    Where the loop takes 6 ms, 13 loops are 80 ms.
+
+@pytest.mark.timing
+@pytest.mark.parametrize(("symbols", "times", "most"), [(10, 50, 13), (40, 12, 60)])
+def test_a_key_is_drawn_at_once(page, symbols, times, most):
+    """From the input event to the frame after all is drawn; the loop takes 6 to 10 ms.
+
+    So ten symbols are drawn in some 80 ms, and forty in 0.6 s.
     """
-    yard, key, drawing = page.evaluate(f"""async () => {{
-      {YARD} {MEDIAN}
-      trained.max_len = 12; // it is not trained, and would never end
-      const times = [[], [], []];
-      const wait = () => new Promise((done) => setTimeout(done));
-      const frame = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
-      for (let i = 0; i < 50; i++) {{
-        const digits = Array.from({{ length: 10 }}, (_, j) => (i + 3 * j) % 10).join(" ");
-        let start = performance.now();
-        loop();
-        times[0].push(performance.now() - start);
-        start = performance.now();
-        type(digits);
-        while (element("app").getAttribute("aria-busy") === "true") await wait();
-        await frame();
-        times[1].push(performance.now() - start);
-        start = performance.now();
-        draw();
-        times[2].push(performance.now() - start);
-      }}
-      return times.map(median);
-    }}""")
-    print(f"loop {yard:.1f} ms, key to drawn {key:.1f} ms, of that drawing {drawing:.1f} ms")
-    assert drawing <= 5 * yard
-    assert key <= 13 * yard
+    typed = TYPED.replace("{", f"{{ {YARD} {MEDIAN}", 1)
+    yard, key, drawing = page.evaluate(typed, [symbols, times])
+    print(f"{symbols}: loop {yard:.1f} ms, key {key:.1f} ms, of that drawing {drawing:.1f} ms")
+    assert key <= most * yard
+    if symbols == 10:
+        assert drawing <= 5 * yard
 
 
 @pytest.mark.timing
-def test_forty_symbols_and_the_first_picture_come_soon(visit, page):
-    """As multiples of a loop of ten million steps, 10 ms on a laptop: 0.6 s, and 1 s."""
-    yard, key = page.evaluate(f"""async () => {{
+def test_the_first_picture_comes_within_a_second(page):
+    """As a multiple of a loop of ten million steps, 10 ms on a laptop."""
+    yard = page.evaluate(f"""() => {{
       {YARD} {MEDIAN}
-      trained.max_len = 42;
-      const times = [[], []];
-      const wait = () => new Promise((done) => setTimeout(done));
-      for (let i = 0; i < 12; i++) {{
-        let start = performance.now();
-        loop();
-        times[0].push(performance.now() - start);
-        const digits = Array.from({{ length: 40 }}, (_, j) => (i + 3 * j) % 10).join(" ");
-        start = performance.now();
-        type(digits);
-        while (element("app").getAttribute("aria-busy") === "true") await wait();
-        times[1].push(performance.now() - start);
-      }}
-      return times.map(median);
+      const timed = () => {{ const began = performance.now(); loop(); return -began; }};
+      return median(Array.from({{ length: 12 }}, () => timed() + performance.now()));
     }}""")
     first = page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
-    print(f"loop {yard:.1f} ms, 40 symbols {key:.0f} ms, first picture {first:.0f} ms")
-    assert key <= 60 * yard
+    print(f"loop {yard:.1f} ms, first picture {first:.0f} ms")
     assert first <= 100 * yard

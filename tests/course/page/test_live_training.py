@@ -11,7 +11,7 @@ pytestmark = pytest.mark.slow
 STEPS = 50
 LEARN = """
 function main({ tree, weights, batches, alone }) {
-  const learner = new Learner(tree, { bos: 1 }, 1);
+  const learner = new Learner({ tree, size: weights.length }, { bos: 1 }, 1);
   learner.values.set(weights);
   const run = (steps) => {
     for (;;) {

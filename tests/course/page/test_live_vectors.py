@@ -12,7 +12,7 @@ from aiayn_np.proofs.vectors import compare_vectors, write_vectors
 pytestmark = pytest.mark.slow
 COMPUTE = """
 const matrix = ({ shape, data }) => new Matrix(...shape, Float64Array.from(data));
-const leaf = (x) => Object.assign(x, { grad: zeros(x.length ?? x.data.length) });
+const leaf = (x) => Object.assign(x, { grad: new Float64Array(x.length) });
 function parameter(x) {
   if (x.shape.length === 1) return leaf(Float64Array.from(x.data));
   const W = matrix(x);

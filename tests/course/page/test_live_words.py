@@ -11,7 +11,7 @@ chinese = pytest.importorskip("chinese")
 
 WORDS = json.loads((live.PAGE / "words.json").read_text(encoding="utf-8"))
 TEMPLATE = (live.PAGE / "page.html").read_text(encoding="utf-8")
-SCRIPT = live.scripts((*live.FORWARD, *live.INTERFACE))
+SCRIPT = live.joined("page.js")
 TITLES = {"page_title", "things_digits", "things_numbers",
           *(f"title_{task}" for task in ("copy", "reverse", "sort", "text", "words"))}
 PARTS = {"title", "picture", "policy", "style", "script", "data", "weights",
