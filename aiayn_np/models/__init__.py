@@ -21,7 +21,7 @@ Public names, by the file that defines them:
     tables   Form, Link, check_room, check_tensors, linear, links, load, norm, state_of
     twin     build, check_same, config_of
     two_stacks  TwoStacks
-    weights  File, as_checkpoint_error, write_folder
+    weights  File, write_folder
 """
 
 from .bert import Bert as load_bert

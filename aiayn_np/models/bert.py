@@ -10,6 +10,7 @@ import numpy as np
 
 from ..encoder import EncoderLayer
 from ..module import Cache, Parameter, Rng
+from ..reductions import log_softmax
 from ..variants.layer_options import layer_factory, set_eps
 from ..variants.masked import MaskedLanguageModel
 from .config import Config
@@ -107,11 +108,8 @@ class Bert(Pretrained):
         places = np.flatnonzero(ids == vocabulary.id(MASK))
         if not len(places):
             raise ValueError(f"a text must hold at least one {MASK}, got {text!r}")
-        logits = self.logits(ids[None])[0].astype(float)
-        found = []
-        for place in places:
-            share = np.exp(logits[place] - logits[place].max())
-            share /= share.sum()
+        logits, found = self.logits(ids[None])[0, places].astype(float), []
+        for place, share in zip(places, np.exp(log_softmax(logits))):
             best = np.argsort(-share, kind="stable")[:top]
             found.append([(float(share[i]), vocabulary.pieces([i])[0],
                            vocabulary.decode(np.where(np.arange(len(ids)) == place, i, ids)))

@@ -7,12 +7,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..checks import is_integer
-from ..files import new_folder
+from ..files import CheckpointError, new_folder
 from ..module import Cache, Rng
 from .config import Config, listed, read_json
 from .tables import Table, check_room, links, load, state_of
 from .vocabularies import tokenizer_vocabulary
-from .weights import File, as_checkpoint_error, write_folder
+from .weights import File, write_folder
 
 
 class Pretrained:
@@ -38,7 +38,7 @@ class Pretrained:
     def __init__(self, folder: str | Path) -> None:
         """Read a folder; raise FileNotFoundError, or CheckpointError with a reason in one line."""
         folder = Path(folder)
-        with as_checkpoint_error(folder):
+        try:
             path, generation = folder / "config.json", folder / "generation_config.json"
             self.read_config(read_json(path), read_json(generation)
                              if generation.is_file() else {}, path)
@@ -48,6 +48,10 @@ class Pretrained:
             self.vocabulary = self.read_vocabulary(folder)
             self.links = load(self.model, self.table(), file.shapes, file.read, file.dtype)
             self.check_constants(file)
+        except (ValueError, TypeError, LookupError, OverflowError, AttributeError, MemoryError,
+                RecursionError) as error:
+            reason = error.args[0] if isinstance(error, KeyError) else error
+            raise CheckpointError(f"{folder} is not usable: {reason}") from error
 
     @classmethod
     def new(cls, config: dict, rng: Rng) -> Any:

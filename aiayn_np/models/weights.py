@@ -3,10 +3,9 @@
 The tensors of a large model may lie in several files, `model-00001-of-00002.safetensors` and so on.
 """
 
-import contextlib
 import json
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -86,14 +85,3 @@ def write_folder(folder: str | Path, config: dict, state: dict[str, np.ndarray])
     (Path(folder) / "config.json").write_text(f"{text}\n", encoding="utf-8")
     state = {name: np.ascontiguousarray(array) for name, array in state.items()}
     (Path(folder) / FILE).write_bytes(save(state, metadata={"format": "pt"}))
-
-
-@contextlib.contextmanager
-def as_checkpoint_error(path: str | Path) -> Iterator[None]:
-    """Turn a reader's error about bad content into a CheckpointError with the path."""
-    try:
-        yield
-    except (ValueError, TypeError, LookupError, OverflowError, AttributeError, MemoryError,
-            RecursionError) as error:
-        reason = error.args[0] if isinstance(error, KeyError) else error
-        raise CheckpointError(f"{path} is not usable: {reason}") from error
