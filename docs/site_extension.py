@@ -79,12 +79,23 @@ MARKUP = re.compile(r"(?<=\w)_(?!\w)|(?<![\w*])\*(?=\w)(?![^*]*\w\*)|\|")  # in 
 
 def columns(app, what, name, thing, options, lines):
     """Show formulas and shapes of a docstring as they are, in the type of code."""
-    text = "\n".join(lines)
+    text = "\n".join(lines).replace("(Sec. ", "(Section ").replace(" Sec. ", " Section ")
     if not re.search(r"^-{4,}$", text, re.MULTILINE):                  # else it is numpydoc's
         parts = re.split(r"\n(?:[ \t]*\n)+", text.strip("\n"))
-        parts = ["::\n\n" + textwrap.indent(part, "    ") if COLUMNS.search(part)
-                 else MARKUP.sub(r"\\\g<0>", part) for part in parts]
-        lines[:] = "\n\n".join(parts).split("\n")
+        done = []
+        if what == "class" and COLUMNS.search(parts[0]):               # of a table of names, too
+            first, *rest = parts.pop(0).split("\n")
+            formula, *where = re.split(" {3,}", first)
+            done = [" · ".join([f"``{formula}``", *where])]
+            done += [verbatim("\n".join(rest))] * bool(rest)
+        done += [verbatim(part) if COLUMNS.search(part) else MARKUP.sub(r"\\\g<0>", part)
+                 for part in parts]
+        lines[:] = "\n\n".join(done).split("\n")
+
+
+def verbatim(text):
+    """Return text as a literal block of reStructuredText."""
+    return "::\n\n" + textwrap.indent(text, "    ")
 
 
 def signature(app, what, name, thing, options, arguments, returned):
