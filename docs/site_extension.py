@@ -77,16 +77,20 @@ COLUMNS = re.compile(r"\S {3,}\S|  ->|^\w[\w, ]* : |^\w+ = ", re.MULTILINE)  # o
 MARKUP = re.compile(r"(?<=\w)_(?!\w)|(?<![\w*])\*(?=\w)(?![^*]*\w\*)|\|")  # in plain text
 
 
+WHOLE = {"Sec. ": "Section ", "Eq. ": "Equation ", "Fig. ": "Figure "}  # a stop ends a summary
+WORDS = re.compile("|".join(map(re.escape, WHOLE)))
+
+
 def columns(app, what, name, thing, options, lines):
     """Show formulas and shapes of a docstring as they are, in the type of code."""
-    text = "\n".join(lines).replace("(Sec. ", "(Section ").replace(" Sec. ", " Section ")
+    text = WORDS.sub(lambda short: WHOLE[short[0]], "\n".join(lines))
     if not re.search(r"^-{4,}$", text, re.MULTILINE):                  # else it is numpydoc's
         parts = re.split(r"\n(?:[ \t]*\n)+", text.strip("\n"))
         done = []
         if what == "class" and COLUMNS.search(parts[0]):               # of a table of names, too
             first, *rest = parts.pop(0).split("\n")
-            formula, *where = re.split(" {3,}", first)
-            done = [" · ".join([f"``{formula}``", *where])]
+            formula, _, where = first.rpartition("   ")
+            done = [f"``{formula.strip()}`` · {where}" if formula else f"``{first}``"]
             done += [verbatim("\n".join(rest))] * bool(rest)
         done += [verbatim(part) if COLUMNS.search(part) else MARKUP.sub(r"\\\g<0>", part)
                  for part in parts]
