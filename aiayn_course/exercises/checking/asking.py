@@ -106,9 +106,8 @@ def right_return(checking):
     """Return the line that a method must end with."""
     if checking.stage == "function":
         return "return " + checking.formula.last_line
-    moving = [f"grad_{name}" for name in checking.trial.moving]
-    return "return y, cache" if checking.stage == "forward" else f"return {', '.join(moving)}" if (
-        moving) else "return None"
+    moving = [f"grad_{name}" for name in checking.trial.moving] or ["None"]
+    return "return y, cache" if checking.stage == "forward" else f"return {', '.join(moving)}"
 
 
 def line_for(checking, tensor):
@@ -209,15 +208,12 @@ class Story:
         spot = self.spot
         if not spot or not (spot.right or self.edit):
             return ""
-        right = spot.right and say("{name} in line {line} is right", name=f"`{spot.right[2]}`",
-                                   line=spot.right[1])
-        code = f"`{shorten(spot.code)}`"
-        wrong = say("{name} in line {line} is not yet: {code}." if right else
-                    "{name} in line {line} is not right yet: {code}.", line=spot.key[1], code=code,
-                    name=f"`{spot.key[2]}`") if spot.key[2] else say(
-            "what line {line} returns is not yet: {code}." if right else
-            "What line {line} returns is not right yet: {code}.", line=spot.key[1], code=code)
-        where = say("{first}, {second}", first=right, second=wrong) if right else wrong
+        code, (_, line, name) = f"`{shorten(spot.code)}`", spot.key
+        where = say("{name} in line {line} is right. ", name=f"`{spot.right[2]}`",
+                    line=spot.right[1]) if spot.right else ""
+        where += say("{name} in line {line} is not right yet: {code}." if name else
+                     "What line {line} returns is not right yet: {code}.", name=f"`{name}`",
+                     line=line, code=code)
         if spot.doubt:
             where += say(" Or {name} in line {line} already.",
                          name=f"`{spot.doubt[2]}`", line=spot.doubt[1])
@@ -265,10 +261,17 @@ class Story:
                    key=said, codes=listed(codes, 2) if codes else "")
 
     def last_right(self):
-        """Return a sentence on the last value that is right, or ""."""
-        right = self.watch.last_right()
-        return say("The last value that is right on the way is {name} in line {line}. Compute the"
-                   " next one by hand.", name=f"`{right[2]}`", line=right[1]) if right else ""
+        """Return a sentence on the last value that is right, and the next that is not known."""
+        other = self.watch.unknown()
+        right = self.spot.right if self.spot else self.watch.last_right()
+        known = self.spot and other == self.spot.key                   # it is wrong, as is said
+        said = [say("The last value that is right on the way is {name} in line {line}.",
+                    name=f"`{right[2]}`", line=right[1])] if right else []
+        if other and not known:
+            said.append(say("The formula has no value such as {other} in line {number}, which may"
+                            " be right all the same: compute it by hand.", other=f"`{other[2]}`",
+                            number=other[1]))
+        return " ".join(said)
 
     def code(self):
         """Return a sentence with the wrong code and the right one, in the student's names."""

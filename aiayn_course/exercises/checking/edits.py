@@ -94,6 +94,8 @@ class Formula:
         for node in nodes_of(top, inner):
             if isinstance(node, ast.AugAssign):
                 found[text(node.target).removeprefix("self.")] = text(node.value)
+            elif isinstance(node, ast.Call) and node.args and ".grad" in text(node.args[0]):
+                found[text(node.args[0]).removeprefix("self.")] = text(node)  # np.add.at
             elif isinstance(getattr(node, "value", None), ast.Dict):
                 found |= {key.value: text(x) for key, x in zip(node.value.keys, node.value.values)}
             elif isinstance(node, ast.Return):

@@ -5,7 +5,6 @@ NumPy says differs from one version to the next. RULES is the table, in the orde
 """
 
 import ast
-import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -127,6 +126,8 @@ RULES = (
     Rule(axes_counted, "number of axes", "There may be any number of axes in front: count them, and"
          " take sizes, from the end, such as x.shape[-1].", AXES),
     Rule(lambda f: f.is_product, "error", "", OVER),
+    Rule(lambda f: f.is_broadcast and f.what.endswith(".backward") and isinstance(f.statement,
+         ast.Return) and f.operator is ast.Add, "wrong count", SUM, TOGETHER),
     Rule(lambda f: f.is_broadcast and isinstance(f.statement, ast.AugAssign) and (".grad" in
          ast.unparse(f.statement.target)) and f.arrays[1].ndim > f.arrays[0].ndim, "not summed",
          "A parameter serves all positions of all sequences, so its gradient is the sum over them:"
@@ -164,36 +165,19 @@ def advice(failure):
     return rule.diagnosis, say(rule.sentence, **values), say(rule.question, **values)
 
 
-def shape_guess(got, want, sizes):
-    """Return (diagnosis, sentence) for a result of a wrong shape; `sizes` is {name: length}."""
-    got, want = tuple(got), tuple(want)
-    names = {n: label for label, n in sizes.items()}
-    in_front, off = got[: len(got) - len(want)], lengths_off(got, want)
-    long, wanted = ([n for n in shape if n != 1] for shape in (got, want))
-    axes = say(" and ").join(names.get(n, str(n)) for n in in_front)
-    guesses = (
-        (got == want[::-1] and len(want) > 1, "transposed", say(
-            "It is transposed: check the order of the factors in the product.")),
-        (want and tuple(long) == want, "shape", say(
-            "It has axes of length 1 that must not be there: index them away.")),
-        (not want, "shape", say(
-            "It must be a single number: take the sum or mean over all axes.")),
-        (len(got) > len(want) and got == in_front + want, "not summed", say(
-            "Sum over all other axes (here {axes}): each position adds its part.", axes=axes)),
-        (long == wanted and len(got) < len(want), "shape", say(
-            "An axis of length 1 is missing: insert it, as in x[:, None], or keep it, with"
-            " keepdims=True.")),
-        (long == wanted, "shape", say(
-            "An axis of length 1 is left over, or at another place: look at None and keepdims.")),
-        (got[-1:] == want[-1:] and len(got) < len(want) and math.prod(got) == math.prod(want),
-         "shape", say("The axes in front are merged into one: reshape to those of the input.")),
-        (is_without_an_axis(got, want), "axis lost", say(GONE)),
-        (sorted(got) == sorted(want), "transposed", say("The axes are in another order.")),
-        (len(off) == 1, "shape", say(LONGER, axis=off[0], got=got[off[0]], want=want[off[0]])
-         if off else ""),
-        (True, "shape", say(BESIDE)),
-    )
-    return next(guess[1:] for guess in guesses if guess[0])
+def shape_guess(got, want):
+    """Return (diagnosis, sentence) for a result of a wrong shape."""
+    off, (long, wanted) = lengths_off(got, want), ([n for n in shape if n != 1]
+                                                   for shape in (got, want))
+    if got == want[::-1] and len(want) > 1:
+        return "transposed", say("It is transposed: check the order of the factors in the product.")
+    if long == wanted:
+        return "shape", say("An axis of length 1 is missing, left over, or at another place: look"
+                            " at None and keepdims.")
+    if is_without_an_axis(got, want):
+        return "axis lost", say(GONE)
+    return "shape", say(LONGER, axis=off[0], got=got[off[0]], want=want[off[0]]) if (
+        len(off) == 1) else say(BESIDE)
 
 
 def lengths_off(got, want):

@@ -179,15 +179,11 @@ def written(node, args, options, function=None):
     return f"{function or text(node.func)}({', '.join([*args, *options])})"
 
 
-def left_out(is_part):
-    """Return a rule that leaves out a function: a part of self, or another one."""
-    @of_a_call
-    def find(node, name, args, options):
-        is_method = name in ("forward", "backward")
-        of_self = is_method or text(node.func).startswith("self.")
-        yield from ((arg, text(node.func.value) if is_method else name, dict(function=name))
-                    for arg in args if arg[0] != "*" and of_self == is_part and name != "sqrt")
-    return find
+@of_a_call
+def left_out(node, name, args, options):
+    is_method = name in ("forward", "backward")
+    yield from ((arg, text(node.func.value) if is_method else name, dict(function=name))
+                for arg in args if arg[0] != "*" and name != "sqrt")
 
 
 @of_a_call
@@ -218,8 +214,7 @@ def another_array(place, names):
 
 
 def another_part(place, names):
-    if text(place.node) in names.parts and (place.field == "func" or isinstance(
-            place.parents[-1], ast.Attribute)):
+    if text(place.node) in names.parts:
         yield from ((part, part) for part in names.parts if part != text(place.node))
 
 
@@ -235,10 +230,14 @@ def another_comparison(place, names):
                     if text(place.node) in (f"{left} {some} {right}" for some in COMPARED))
 
 
-def another_size(place, names):
-    holder = place.parents[-1]
-    if is_index(place) and not isinstance(holder, ast.UnaryOp) and ".shape[" in text(holder):
-        yield from ((i, i) for i in INDICES if i != text(place.node))
+def another_index(of_a_shape):
+    """Return a rule of other indices: of a shape, which is a size, or of another array."""
+    def find(place, names):
+        holder = place.parents[-1]
+        if is_index(place) and not isinstance(holder, ast.UnaryOp) and (
+                (".shape[" in text(holder)) == of_a_shape):
+            yield from ((i, i) for i in INDICES if i != text(place.node))
+    return find
 
 
 def axes_left_out(place, names):
@@ -271,13 +270,6 @@ def fixed(place, names):
             yield f"number({code})", short
         if code.startswith("math.sqrt("):
             yield f"number({code})", code, dict(name="scale")
-
-
-def in_another_order(place, names):
-    holder = place.parents[-1]
-    if isinstance(holder, ast.Assign) and isinstance(holder.targets[0], ast.Tuple) and (
-            isinstance(place.node, ast.Call)):
-        yield f"{text(place.node)}[::-1]", ""
 
 
 HAND = "Compute one of these numbers by hand: where do you get something else?"
@@ -313,9 +305,8 @@ LIKELY = (
     Kind("condition ignored", CONDITION, "It is as if the condition {piece} had no effect",
          (ignored,), is_device=True, is_missing=True),
     Kind("{function} left out", STEP, LEFT_OUT, (
-        left_out(False), ("A.mT", "A", "mT"), ("A.T", "A", "T"),
+        left_out, ("A.mT", "A", "mT"), ("A.T", "A", "T"),
         ("A.swapaxes(B, C)", "A", "swapaxes")), is_missing=True),
-    Kind("{function} left out", STEP, LEFT_OUT, (left_out(True),)),
     Kind("sqrt left out", "What does the formula divide by a root, and how often?",
          "It is as if `sqrt` were left out, or divided by twice",
          (("math.sqrt(A)", "A", ""), ("np.sqrt(A)", "A", ""))),
@@ -323,8 +314,6 @@ LIKELY = (
          "It is as if axis {piece} stood here", (wrong_axis,)),
     Kind("{option} not passed on", "Which call must get an option, and what does yours get?",
          "It is as if {piece} were not passed on, or had no effect", (not_passed_on,)),
-    Kind("results in another order", "In which order are they returned?",
-         "It is as if results came in another order", (in_another_order,)),
     Kind("{other} instead of {function}", FUNCTION, "It is as if {piece} stood here",
          (another_function,), is_instead=True),
     Kind("power left out", "Which power of the formula is not there?",
@@ -341,7 +330,9 @@ LIKELY = (
          (("A / B", "A * B", "B"),), speaks=True),
     Kind("the opposite", OPPOSITE, INVERTED, (("np.where(A, B, C)", "np.where(A, C, B)", "A"),)),
     Kind("another size", "Of which axis is the length that must stand here?",
-         "It is as if the length of another axis stood here", (another_size,)),
+         "It is as if the length of another axis stood here", (another_index(True),)),
+    Kind("another index", "Which entries must be picked here?",
+         "It is as if another entry were picked", (another_index(False),)),
     Kind("reshape for a transpose", MOVED, "A reshape keeps the order of the numbers. It cannot"
          " exchange axes", (("A.T", "A.reshape(A.T.shape)", ""),
                             ("A.mT", "A.reshape(A.mT.shape)", ""),

@@ -264,8 +264,7 @@ class Watch:
         if self.stage == "forward" and isinstance(statement, ast.Return) and isinstance(
                 statement.value, ast.Tuple):
             statement = statement.value.elts[0]
-        used = {node.id for node in ast.walk(statement)
-                if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+        used = names_of(statement)
         before = sorted((max(n for n in some.when if n < first), k)
                         for k, some in self.mine.items()
                         if k[2] in used and k[1] != key[1] and some.when[0] < first)
@@ -278,6 +277,20 @@ class Watch:
         before = [k for k in self.good.difference(either) if k[2] and k[1] not in (ARGUMENT, key[1])
                   and self.mine[k].when[0] < first]
         return max(before, key=lambda k: self.mine[k].when[0], default=None)
+
+    def unknown(self):
+        """Return the student's first key that may be wrong, or None.
+
+        The right formula does not have its values, and no value that is right is made of it.
+        """
+        def is_used(key):
+            return any(key[2] in names_of(statement_at(*good[:2]))
+                       and self.mine[good].when[0] > self.mine[key].when[0]
+                       for good in self.good if good[1] != ARGUMENT)
+        new = [key for key, some in self.mine.items() if key[2] and key[1] != ARGUMENT
+               and key not in self.good and some[0].size > 1]
+        return min((key for key in new if not is_used(key)), key=lambda key: self.mine[key].when[0],
+                   default=None)
 
     def names(self):
         """Return {name of the formula: the student's only name for the same values}.
@@ -292,6 +305,12 @@ class Watch:
                 if name and (len(mine) == 1 or name in mine)}
         return {name: mine for name, mine in only.items()
                 if mine not in found or only.get(mine) == mine}
+
+
+def names_of(statement):
+    """Return the names of variables that a statement reads."""
+    return {node.id for node in ast.walk(statement or ast.Pass())
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
 
 
 def fitting_array(checking, failure):

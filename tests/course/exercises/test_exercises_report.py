@@ -86,12 +86,10 @@ def test_hints_come_when_they_are_asked_for_and_are_those_of_the_stage():
 
 
 @pytest.mark.parametrize(("number", "name", "edits", "where", "cause"), [
-    (9, "SinusoidalPositionalEncoding", [("return PE", "return PE.T")],
-     "table must have shape (4, 6), and has (6, 4)", "transposed"),
     (9, "SinusoidalPositionalEncoding",
      [("def table(self, T, *, start=0):", "def table(self, T, *, start=0):\n        start = 0"),
       ("self.table(x.shape[-2], start=start)", "np.roll(self.table(50), -start, 0)[:x.shape[-2]]")],
-     "`table(4, start=2)` by itself is not right: row 0 is 0 1 0 1 0 1,", "Compare it with"),
+     "`table(4, start=2)` by itself is not right.", "Compare it with"),
     (6, "MultiHeadAttention", [("Q, c.linear_Q = self.linear_Q.forward(x_Q)",
                                 "Q, c.linear_Q = self.linear_Q(x_Q), x_Q")],
      "'numpy.ndarray' object has no attribute", "the cache of its own"),
@@ -136,7 +134,7 @@ RIGHT = dict(scores="scores - scores.max(axis=-1, keepdims=True)",
 
 
 @pytest.mark.parametrize(("edit", "where", "cause"), [
-    (dict(w="e / e.sum(axis=0, keepdims=True)"), "`w` in line 10 is not yet", "last axis"),
+    (dict(w="e / e.sum(axis=0, keepdims=True)"), "`w` in line 10 is not right yet", "last axis"),
     (dict(scores="scores"), "`w` in line 10 is not right yet", "It is as if "),
     (dict(grad="np.tanh(g) + products"), "",
      "that is right on the way is `products` in line 15"),
