@@ -261,7 +261,7 @@ fig
 
 # %%
 found = Path("../figures/head_jobs.json").exists()                     # all of it, or a small one
-jobs = HEAD_JOBS.load("../figures") if found else HEAD_JOBS.run(rate_scale=(0.2,), steps=30, seeds=(0,))
+jobs = HEAD_JOBS.load("../figures") if found else HEAD_JOBS.run(steps=30, seeds=(0,))
 count = [(jobs.best == i).sum() for i in [*range(len(jobs.jobs)), -1]]
 ax = new_figure(6, 2.6).subplots()
 ax.bar_label(ax.barh([*jobs.jobs, "none"], count, color="#0072B2"), padding=3)

@@ -12,30 +12,32 @@ from .gate import LONGER, Effect
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+TITLE = "line: 95 % of the mean; |: a seed"
+BELOW: dict = dict(loc="upper center", bbox_to_anchor=(0.5, -0.14), frameon=False)  # of a legend
+
 
 def draw_effects(ax: "Axes", effects: Mapping[str, Effect], unit: str,
-                 colors: Sequence[str] = (), factor: float = 1.0) -> None:
+                 colors: Sequence[str] = ()) -> None:
     """Draw a row for each effect: thin marks for the seeds, a bar for the interval of the mean.
 
     The upper part of a row is the training of 1 x the steps, the lower part that of 3 x. The grey
     band holds the differences that do not count.
 
-    unit : the label of the axis       factor : from the unit of the effects to that of the axis
+    unit : the label of the axis
     """
     names = list(effects)
     rows = np.arange(len(names))[::-1]
     for row, color, value in zip(rows, colors or [COLORS[0]] * len(names), effects.values()):
         for time, (at, fill) in enumerate(((row + 0.17, "none"), (row - 0.17, color))):
-            low, high = factor * value.interval[time]
+            low, high = value.interval[time]
             label = (f"after {('1', str(LONGER))[time]} × the steps" if row == rows[0] else None)
-            seeds = factor * value.difference[:, time]
+            seeds = value.difference[:, time]
             ax.plot(seeds, np.full(len(seeds), at), "|", color=color, markersize=7, alpha=0.7)
             ax.plot([low, high], [at, at], color=color, linewidth=2)
             ax.plot(np.mean(seeds), at, "o", color=color, markerfacecolor=fill, label=label)
-    least = factor * max(value.least for value in effects.values())
+    least = max(value.least for value in effects.values())
     ax.axvspan(-least, least, color="0.9", zorder=0)
     ax.axvline(0, color="0.6", linewidth=1, zorder=0)
     ax.set(yticks=rows, yticklabels=[name.replace(", ", ",\n") for name in names], xlabel=unit,
            ylim=(-0.6, len(names) - 0.4))
-    ax.legend(title="line: 95 % of the mean; |: a seed", loc="upper center",
-              bbox_to_anchor=(0.5, -0.14), frameon=False)
+    ax.legend(title=TITLE, **BELOW)

@@ -90,7 +90,8 @@ class Experiment:
     run : function with defaults for every argument; it returns a `result`
         Common arguments mean the same in all functions: `seed` is for all draws; for each of
         `seeds` there is one model of each setting, and all models of a seed see the same batches;
-        `steps` are steps of a training.
+        `steps` are steps of a training, and the models train for three times as many;
+        `rate_scale` are factors of Eq. (3), and each model is judged at its best one.
     trains : whether it trains models       timed : whether it measures time, so that numbers vary
     """
 
@@ -126,6 +127,12 @@ class Experiment:
 def plain_text(title):
     """Return the title of a figure, or another text, without TeX."""
     return title.translate(str.maketrans("", "", "$\\{}")).replace("sqrt", "√")
+
+
+def upper(value):
+    """Return a positive number as text with two significant digits, rounded up."""
+    step = 10.0 ** (np.floor(np.log10(value)) - 1)
+    return f"{np.ceil(round(value / step, 6)) * step:.2g}"
 
 
 def plain(value):

@@ -21,7 +21,7 @@ HEAD = """# The paper's claims, measured
 This page has the claims of *Attention Is All You Need* that can be tested on a laptop, and what was
 measured. `aiayn-np figures` draws the page and its figures again, in seconds, from the numbers
 behind them (the `.json` beside each figure). The command under a figure measures its numbers anew,
-with one thread. Claims 1 to 16 are the paper's; those after them are further ones, about the same
+with one thread. Claims 1 to 16 are the paper's; those after them are further ones, about related
 models.
 
 Claims whose last column counts effects went through a gate. A model of each setting and rate is
@@ -31,9 +31,12 @@ rate is named. (The same seeds choose the rate and are judged; the intervals lea
 An effect is *seen* if the 95 % interval of the mean paired difference lies beyond the smallest
 difference that counts, on the same side both times. It is *absent* if both intervals lie within
 that difference; where two sides are said to be alike, this is what is claimed. Otherwise it is
-undecided, as it is if a side is best at the edge of its rates. A claim *agrees* if all its effects
-are seen as claimed, *agrees in part* if some are, and *disagrees* if none is and the contrary of
-one is seen. Otherwise it is *not settled*. A *control* separates causes, and decides nothing.
+undecided, as it is if a side is best at the edge of its rates by more than that difference. (For an
+effect that is claimed of every model, the lowest and the highest seed stand for the interval.) A
+claim *agrees* if all its effects are seen as claimed, *agrees in part* if some are, and *disagrees*
+if none is, and either the contrary of one is seen or all are absent. Otherwise it is *not settled*.
+A *control* separates causes, and decides nothing. *Measured* gives medians of the seeds unless it
+says otherwise, the differences are means.
 
 {contents}
 """

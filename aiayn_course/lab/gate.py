@@ -23,6 +23,8 @@ class Effect:
         there by more than `least` better than at all other rates
     unit : of the difference
     alike : whether the claim is that the two sides do not differ
+    every : whether the claim is about every model: then the lowest and the highest seed decide, not
+        the interval of the mean
     """
 
     difference: np.ndarray
@@ -30,6 +32,7 @@ class Effect:
     edge: tuple = ()
     unit: str = "nats"
     alike: bool = False
+    every: bool = False
 
     @property
     def interval(self) -> np.ndarray:
@@ -42,13 +45,21 @@ class Effect:
         return self.difference.mean(axis=0)[:, None] + np.outer(half, (-1, 1))
 
     @property
-    def signs(self) -> np.ndarray:
-        """Return +1, -1 or 0 for each time: whole intervals above `least`, below it, or neither.
-
-        Where the sides are claimed to be alike, +1 is an interval within `least`, and -1 is one
-        beyond it on either side.
-        """
+    def bounds(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return (low, high), each (2 times,): of the interval, or of the seeds if `every`."""
+        if self.every:
+            return self.difference.min(axis=0), self.difference.max(axis=0)
         low, high = self.interval.T
+        return low, high
+
+    @property
+    def signs(self) -> np.ndarray:
+        """Return +1, -1 or 0 for each time: both bounds above `least`, below it, or neither.
+
+        Where the sides are claimed to be alike, +1 are bounds within `least`, and -1 are bounds
+        beyond it on one side.
+        """
+        low, high = self.bounds
         above, below = (low > self.least) * 1, (high < -self.least) * 1
         if self.alike:
             return (low >= -self.least) * (high <= self.least) * 1 - above - below
@@ -61,7 +72,7 @@ class Effect:
         edge = [f"best rate at the edge: {', '.join(self.edge)}"] * bool(self.edge)
         early, late = self.signs
         turns = [f"{named(early)} at first, {named(late)} later"] * bool(early != late)
-        wide = bool(early == late == 0 and (np.abs(self.interval) > self.least).any())
+        wide = bool(early == late == 0 and (np.abs(self.bounds) > self.least).any())
         return few + edge + turns or ["undecided"] * wide
 
     @property
@@ -113,20 +124,21 @@ def best_rates(losses: np.ndarray, least: float) -> tuple[np.ndarray, bool]:
 def verdict_of(effects: Mapping[str, Effect]) -> str:
     """Return the verdict on a claim from the effects of all its settings.
 
-    AGREES if all hold. IN_PART if some hold. DISAGREES if none holds and one is the contrary.
-    NOT_SETTLED if nothing else is said: no effect is settled, or no difference is seen.
+    AGREES if all hold. IN_PART if some hold. DISAGREES if none holds and one is the contrary, or
+    all are absent. NOT_SETTLED otherwise.
     """
     signs = [effect.sign for effect in effects.values()]
     if 1 in signs:
         return AGREES if set(signs) == {1} else IN_PART
-    return DISAGREES if -1 in signs else NOT_SETTLED
+    return DISAGREES if -1 in signs or set(signs) == {0} else NOT_SETTLED
 
 
 def models_of(effects: Mapping[str, Effect], rates: np.ndarray, steps: int, unit: str) -> str:
     """Return the seeds, rates and steps of the models behind some effects, as text."""
     seeds = min(len(effect.difference) for effect in effects.values())
-    return (f"{seeds} seeds; {len(rates)} rates, {rates[0]:g} to {rates[-1]:g}{unit}, the best one"
-            f" for each model; {steps} and {LONGER * steps} steps")
+    some = (f"{len(rates)} rates, {rates[0]:g} to {rates[-1]:g}{unit}, the best one for each model"
+            if len(rates) > 1 else f"one rate, {rates[0]:g}{unit}")
+    return f"{seeds} seeds; {some}; {steps} and {LONGER * steps} steps"
 
 
 class Trained(Result):

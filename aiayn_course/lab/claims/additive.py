@@ -9,7 +9,7 @@ from aiayn_np.plotting.figures import COLORS, MARKERS, WIDEST, log_ticks
 from aiayn_np.training.tasks import CopyTask
 from aiayn_np.variants.scoring import AdditiveScore, DotScore, additive_attention, dot_attention
 
-from ..effects import draw_effects
+from ..effects import BELOW, draw_effects
 from ..experiment import Experiment
 from ..gate import LONGER, Trained, best_rates, effect
 from ..learning import RATES, at_scale, each, losses, small_model
@@ -71,13 +71,16 @@ class AdditiveAgainstDot(Trained):
         listed = ", ".join(f"{a:.2f} and {b:.2f} (d_k = {d})"
                            for a, b, d in zip(last["additive"], last["dot"], self.d_k))
         (before, after), (_, mean) = np.median(self.within, -1), np.median(self.between, -1)
+        starts = " and ".join(f"{v.min():.0f} to {v.max():.0f}" for v in self.within[0])
         return (
             f"After {LONGER * self.steps} steps of copying, each at its best rate, additive"
             f" attention and the unscaled dot product have {listed} nats a token. In the unscaled"
             f" models a query's scores have over its keys a variance of {before[0]:.0f} (d_k ="
             f" {self.d_k[0]}) and {before[-1]:.0f} ({self.d_k[-1]}) at the start, and of"
             f" {after[0]:.0f} and {after[-1]:.0f} after training; the queries' mean scores, which"
-            f" no softmax sees, then have {mean[0]:.0f} and {mean[-1]:.0f}."
+            f" no softmax sees, then have {mean[0]:.0f} and {mean[-1]:.0f}. (The seeds start with"
+            f" {starts}: width hardly changes the start here. Additive attention has 2d_k² + d_k"
+            f" parameters more.)"
         )
 
     def draw(self, left, right):
@@ -90,7 +93,7 @@ class AdditiveAgainstDot(Trained):
         log_ticks(left.xaxis, self.width)
         left.set(title="q, k with entries N(0, 1), or of a model", ylabel="variance of the scores",
                  xlabel="$d_k$, width of queries and keys")
-        left.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), frameon=False, fontsize=10)
+        left.legend(fontsize=10, **BELOW)
         draw_effects(right, self.effects | self.controls, "loss more than additive (nats)",
                      [COLORS[i] for i in (1, 2) for _ in self.d_k])
 
@@ -121,12 +124,9 @@ def additive_against_dot(
     First the variance of the scores is measured before training, for q and k with entries N(0, 1).
     Then a model with one layer and one head learns to copy; only its attention and d_k change.
 
-    Parameters
-    ----------
     width : the widths for the variances       d_k : the widths for training
-    rate_scale : factors of Eq. (3); each model is judged at its best one
     usual : the one of these at which variances are measured in models
-    steps : the models train for three times as many; a loss is a mean over the last 25
+    steps : a loss is a mean over the last 25
     """
     task = CopyTask(max_length=5)
 
@@ -162,11 +162,9 @@ ADDITIVE = Experiment(
     says="For small d_k additive attention and the dot product without the scale do about equally"
     " well, for larger d_k additive attention does better; 1/√d_k is meant to counter that. (Which"
     " d_k is small or large the paper does not say.)",
-    alt="Left: variance of the score of random q and k against d_k; that of the unscaled dot"
-    " product rises as a straight line, those of the additive score and of the scaled dot product"
-    " are flat. In the models, dashed, that of the unscaled dot product starts within a factor of"
-    " two, and with the wide d_k it rises in training. Right: for each width and seed how much more"
-    " loss a model has with the dot product, unscaled and scaled, than with additive attention.",
+    alt="Left: variance of each score against d_k, of random q and k and of models before and"
+    " after training. Right: for each width and seed how much more loss a model has with the"
+    " dot product, unscaled and scaled, than with additive attention.",
     settings="why additive attention needs no scale, the start of v or the bound of tanh, is"
     " measured in Lesson 12",
     dropped="one rate, 200 steps alone: additive attention was better by 1.4 nats at d_k = 256",

@@ -30,7 +30,7 @@ class EmbeddingScale(Result):
     unscaled: np.ndarray
     same_token: np.ndarray
     same_position: np.ndarray
-    title = r"$\sqrt{d_{model}}$ keeps embeddings larger than positional encodings, at any width"
+    title = r"$\sqrt{d_{model}}$ keeps embeddings larger than positional encodings at the start"
 
     @property
     def ratio(self):
@@ -96,8 +96,6 @@ def embedding_scale(
 ):
     """Measure untrained embeddings, N(0, 1/d_model), and positional encodings.
 
-    Parameters
-    ----------
     d_model : widths        vocab_size : rows of the embedding        T : positions, from 0
     tokens : the number of tokens for the cosines
     """
@@ -114,11 +112,11 @@ def embedding_scale(
 
 EMBEDDING_SCALE = Experiment(
     "embedding_scale", claim=13, section="3.4",
-    says="Embeddings are multiplied by √d_model, without a reason given. Judged here is the usual"
-    " one: without the factor, positions would drown embeddings drawn with variance 1/d_model.",
-    alt="Left: size of an entry against d_model on two logarithmic axes; the embedding with the"
-    " factor is flat, the positional encoding flat below it, the embedding without the factor falls"
-    " far below both. Right: cosines of sums; with the factor one token at two positions is much"
-    " more alike than two tokens at one position, without it the latter come close to 1.",
+    says="Embeddings are multiplied by √d_model, without a reason given. Judged here is one half of"
+    " the usual one: without the factor, positions would be larger than embeddings drawn with"
+    " variance 1/d_model at the start. (That this hurts training is not tested.)",
+    alt="Left: size of an entry of embeddings with and without the factor and of positions,"
+    " against d_model. Right: cosines of sums of both, for one token at two positions and for"
+    " two tokens at one position.",
     run=embedding_scale, result=EmbeddingScale,
 )

@@ -18,7 +18,7 @@ from aiayn_np.transformer import Transformer
 from ...data.chinese_phrases import DIGITS, MONTHS, TENS, UNITS, chinese_phrases, ordinal
 from ...data.number_words import number_words
 from ..effects import draw_effects
-from ..experiment import Experiment
+from ..experiment import Experiment, upper
 from ..gate import LONGER, Effect, Trained
 from ..learning import each, learn, small_model
 
@@ -62,7 +62,6 @@ class MadeOf(Trained):
     known : (tasks, seeds, 2 times, methods)     asked : number of words, without the last axis
     carried : the cost of replacing the token that shares name, relative to the costliest token,
         for words that one token decides; this and the fields below are (tasks, seeds, 2 times)
-    shuffled : `known` of the shares after the numbers of the decoder are shuffled
     last, held : nats lost by replacing the last written word; held: with fixed attention weights
     """
 
@@ -72,7 +71,6 @@ class MadeOf(Trained):
     asked: np.ndarray
     known: np.ndarray
     carried: np.ndarray
-    shuffled: np.ndarray
     last: np.ndarray
     held: np.ndarray
     title = "Shares, and the source token that a word was made of"
@@ -93,22 +91,18 @@ class MadeOf(Trained):
                    for task, more in zip(self.tasks, lost - LOST)})
 
     @property
-    def controls(self):
-        return {f"{task}, named: shares − those of a shuffled decoder": points(named)
-                for task, named in zip(self.tasks, 100 * (self.known[..., 0] - self.shuffled))}
-
-    @property
     def finding(self):
         known = 100 * self.known[:, :, -1].mean(axis=1).T                # (methods, tasks)
         listed = ", ".join(f"{name} for {' and '.join(f'{share:.1f}' for share in shares)} %"
                            for name, shares in zip(self.methods, known))
-        moved = (self.held / self.last)[..., -1].mean(axis=1)
+        carried, kept = self.carried[..., -1].min(), (self.held / self.last)[..., -1].max()
         return (
-            f"After {LONGER * self.steps} steps, of {self.asked[:, :, -1].sum()} words of"
-            f" {' and '.join(self.tasks)} the right token is named by {listed}; the token that"
-            f" shares name carries at least {100 * self.carried.min() // 1:.0f} % of the largest"
-            f" loss, and with the weights held the last word keeps at most"
-            f" {100 * moved.max():.0f} % of its effect."
+            f"After {LONGER * self.steps} steps, of the first {self.asked[..., -1].min()} words of"
+            f" {' and '.join(self.tasks)} that each of {self.asked[..., -1].size} models wrote"
+            f" right, the right token is named by {listed} (means); the token that shares name"
+            f" carries on average at least {100 * carried // 1:.0f} % of the largest loss in every"
+            f" model (words that one token decides), and with the weights held the last word keeps"
+            f" on average at most {upper(100 * kept)} % of its effect in every model."
         )
 
     def draw(self, left, right):
@@ -228,23 +222,12 @@ def named_by(model, src, tgt, token, methods=METHODS):
     return [int(f(recording, grad).argmax()) for f in methods.values()]
 
 
-def shuffled(model, rng):
-    """Return a copy of a model with the numbers of each decoder matrix shuffled."""
-    twin = copy.deepcopy(model)
-    for p in twin.decoder.parameters():
-        p.value[...] = rng.permuted(p.value, axis=None)
-    return twin
-
-
 def made_of(*, seeds=(0, 1, 2, 3, 4), steps=600, outputs=100):
     """Train models to translate, and let three methods explain their words.
 
     A method names the source token with the largest attribution. It is right if this token means
     the word: the same digit or German word. Words that the source has twice are left out.
 
-    Parameters
-    ----------
-    steps : the models train for three times as many
     outputs : number of right words to explain, for each model and time
     """
     def measure(name, seed):
@@ -257,18 +240,16 @@ def made_of(*, seeds=(0, 1, 2, 3, 4), steps=600, outputs=100):
             found = named_by(model, src, tgt, token)
             lost = replaced(model, src, tgt, token=token, rng=rng,
                             others=range(FIRST_SYMBOL, task.vocab_size))
-            (other,) = named_by(shuffled(model, rng), src, tgt, token, dict(shares=shares))
             later = len(tgt) > 1                                   # before word 1 there is only bos
             rows.append(dict(
                 right=[at in right for at in found], most=lost.source.max(),
-                carried=lost.source[found[0]] / lost.source.max(), shuffled=other in right,
+                carried=lost.source[found[0]] / lost.source.max(),
                 last=later * lost.target[-1], held=later * lost.target_held[-1]))
         all_of = {key: np.array([row[key] for row in rows]) for key in rows[0]}
         return dict(
             asked=len(rows), known=all_of["right"].mean(axis=0),
             carried=all_of["carried"][all_of["most"] > DECISIVE].mean(),
-            shuffled=all_of["shuffled"].mean(), last=all_of["last"].mean(),
-            held=all_of["held"].mean())
+            last=all_of["last"].mean(), held=all_of["held"].mean())
 
     return MadeOf(list(SENTENCES), list(METHODS), steps,
                   **each(SENTENCES, seeds=seeds, measure=measure))
@@ -280,11 +261,10 @@ MADE_OF = Experiment(
     " token that a word was made of, at least as often as the last cross map does; the last written"
     " word says where to look, and not what is written. (Tasks and bounds are ours, 2 points and"
     " 90 %; in all tasks a word is made of one or two tokens.)",
-    alt="Left, a map with a row for each of three methods and a column for each of two tasks: the"
-    " share of words for which the method names the token that says the word. The row of shares is"
-    " bright for both tasks, that of the cross map a little less, that of gradient times input is"
-    " dark. Right, for each seed by how much shares name more words than the cross map, and how"
-    " much of the last word's effect is lost when the weights are held.",
+    alt="Left, a map of the share of words for which each of three methods names the token"
+    " that says the word, for two tasks. Right, for each seed by how much shares name more"
+    " words than the cross map, and how much of the last word's effect is lost when the"
+    " weights are held.",
     dropped="copying and reversing, where one symbol makes each symbol: shares named all of them;"
     " three seeds, 1200 steps",
     run=made_of, result=MadeOf, trains=True,

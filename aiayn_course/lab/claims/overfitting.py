@@ -7,7 +7,7 @@ import numpy as np
 from aiayn_np.plotting.figures import COLORS, WIDEST, draw_spread
 from aiayn_np.training.tasks import ReverseTask
 
-from ..effects import draw_effects
+from ..effects import BELOW, draw_effects
 from ..experiment import Experiment
 from ..gate import LONGER, Trained, effect, models_of
 from ..learning import RATES, at_scale, each, ends, learn, scores, small_model
@@ -81,13 +81,17 @@ class DropoutCurves(Trained):
     def finding(self):
         loss = np.median(self.held_out, axis=2)                        # (P_drop, rates, steps)
         best, usual = loss[..., -1].min(axis=1), loss[:, self.usual]
+        more = np.subtract(*np.median([self.held_out[0], self.training[0]], axis=2)[..., -1])
+        at = more.argmin()                                             # where it over-fits least
         return (
             f"Held-out loss, in nats a token, on reverse with {self.sequences} training sequences:"
             f" at the usual rate it falls to {usual[0].min():.2f} without dropout (step"
             f" {self.steps[usual[0].argmin()]}) and rises to {usual[0, -1]:.2f} (step"
             f" {self.steps[-1]}); with P_drop = {self.P_drop[1]:g} it falls to {usual[1, -1]:.2f}."
-            f" Each at its best rate ends at {best[0]:.2f} without and {best[1]:.2f} with it: at a"
-            f" high rate models do not over-fit here without dropout either."
+            f" Each at its best rate ends at {best[0]:.2f} without and {best[1]:.2f} with it."
+            f" Without dropout the loss is in the end {more[at]:.2f} above that of the training set"
+            f" at {self.rate_scale[at]:g} times Eq. (3), and {np.delete(more, at).min():.2f} or"
+            f" more at every other rate."
         )
 
     def draw(self, left, right):
@@ -96,8 +100,7 @@ class DropoutCurves(Trained):
             left.plot(self.steps, np.median(self.training[i, self.usual], axis=0), "--",
                       color=COLORS[i])
         left.plot([], [], "--", color="0.4", label="training set")
-        left.legend(title="$P_{drop}$, held-out: median (band: all seeds)", loc="upper center",
-                    ncols=2, bbox_to_anchor=(0.5, -0.14), frameon=False)
+        left.legend(title="$P_{drop}$, held-out: median (band: all seeds)", ncols=2, **BELOW)
         left.set(xlabel="step, at the usual rate", ylabel="loss (nats a token)", xlim=(0, None),
                  ylim=(0, None))
         shown = {k: e for k, e in (self.effects | self.controls).items() if e.unit == "nats"}
@@ -110,12 +113,9 @@ def dropout(
 ):
     """Train with each P_drop on a few sequences of `reverse`, without label smoothing.
 
-    Parameters
-    ----------
     P_drop : rates, the first is 0         sequences : size of the training set, drawn for each seed
-    rate_scale : factors of Eq. (3); each model is judged at its best one
     usual : the one of these whose curves are drawn, that of `train`
-    steps : a multiple of `every`; the models train for three times as many
+    steps : a multiple of `every`
     every : steps between measurements      options : of `small_model`
     """
 
@@ -140,13 +140,13 @@ DROPOUT = Experiment(
     says="Dropout is very helpful in avoiding over-fitting: perplexity 5.77 and BLEU 24.6 without,"
     " 4.92 and 25.8 with P_drop = 0.1, 4.95 and 25.5 with 0.2. (That a model trains on few"
     " sequences, and the two kinds of rates, are ours.)",
-    alt="Left, the loss on held-out sequences against steps at the usual rate, a line and a band"
-    " over seeds for each P_drop. Without dropout it falls, turns and rises while the dashed loss"
-    " on the training set goes to zero; with dropout it goes on falling. Right, for each seed how"
-    " much less loss a model has with dropout: much at the usual rate, none at the best rates.",
+    alt="Left, the loss on held-out sequences and, dashed, on the training set against steps"
+    " at the usual rate, for each P_drop. Right, for each seed how much less held-out loss a"
+    " model has with dropout.",
     dropped="3 seeds and the usual rate alone: P_drop = 0.1 and 0.2 were better than none; rates up"
     " to 0.8 times Eq. (3): both sides were best at the highest one, and dropout was better there;"
     " 20000 sequences and 300 steps, one seed: P_drop = 0.1 was worse than none, where nothing"
     " over-fits",
+    settings="1 × the steps is where over-fitting begins at the usual rate",
     run=dropout, result=DropoutCurves, trains=True,
 )

@@ -10,7 +10,7 @@ from aiayn_np.plotting.figures import COLORS, WIDEST, draw_spread
 from aiayn_np.training.tasks import CopyTask
 from aiayn_np.variants.scoring import dot_attention
 
-from ..effects import draw_effects
+from ..effects import BELOW, draw_effects
 from ..experiment import Experiment
 from ..gate import LONGER, Trained, effect, models_of
 from ..learning import STEPS_PER_POINT, at_scale, each, ends, losses, small_model, smooth
@@ -18,6 +18,7 @@ from ..learning import STEPS_PER_POINT, at_scale, each, ends, losses, small_mode
 SCALED, UNSCALED, SMALL_START = range(3)
 NAMES = (r"with $1/\sqrt{d_k}$", "without the scale", "without, and $W^Q$ starts smaller")
 LEAST = 0.05  # nats a token
+STEADY = " (it does not grow with d_k here)"
 
 
 @dataclass
@@ -33,21 +34,13 @@ class ScaleTraining(Trained):
     rate_scale: np.ndarray
     curves: np.ndarray
     score_variance: np.ndarray
-    title = "Without the scale a wide $d_k$ learns slowly"
+    title = "Training without the scale, as $d_k$ grows"
     size = (WIDEST, 5.6)
 
     @property
     def final(self):
         """Return the losses after 1 x and 3 x the steps: (3, len(d_k), rates, seeds, 2)."""
         return ends(self.curves)
-
-    @property
-    def best(self):
-        """Return the curves at the rate with the lowest median loss at the end:
-        (3, len(d_k), seeds, points).
-        """
-        rate = np.median(self.curves[..., -1], axis=-1).argmin(axis=-1)
-        return np.take_along_axis(self.curves, rate[..., None, None, None], axis=2)[:, :, 0]
 
     def against(self, worse, better, widths):
         """Return the effects of one kind of model against another one, at some widths."""
@@ -71,16 +64,21 @@ class ScaleTraining(Trained):
 
     @property
     def finding(self):
-        early, late = np.median(self.final[:, -1], axis=2).min(axis=1).T
+        median = np.median(self.final[:, -1], axis=2)                  # (3, rates, 2 times)
+        rate = self.rate_scale[median.argmin(axis=1)]
+        early, late = [[f"{loss:.2f} (rate {at:g})" for loss, at in zip(*column)]
+                       for column in zip(median.min(axis=1).T, rate.T)]
         first, last = ends(self.steps)
-        start = self.score_variance[:, -1]
+        scaled, unscaled, _ = self.score_variance
         return (
-            f"Copying at d_k = {self.d_k[-1]}, each at its best rate: after {first} steps the loss"
-            f" is {early[SCALED]:.2f} nats a token with the scale, {early[UNSCALED]:.2f} without it"
-            f" and {early[SMALL_START]:.2f} without it if W^Q starts √d_k times smaller; after"
-            f" {last} steps {late[SCALED]:.2f}, {late[UNSCALED]:.2f} and {late[SMALL_START]:.2f};"
-            f" in the first layer a query's scores start with a variance of {start[SCALED]:.2f},"
-            f" {start[UNSCALED]:.0f} and {start[SMALL_START]:.2f}."
+            f"Copying at d_k = {self.d_k[-1]}, each at its best rate, in times Eq. (3): after"
+            f" {first} steps the loss is {early[SCALED]} nats a token with the scale,"
+            f" {early[UNSCALED]} without it and {early[SMALL_START]} without it if W^Q starts √d_k"
+            f" times smaller; after {last} steps {', '.join(late)}. For d_k ="
+            f" {', '.join(map(str, self.d_k))} a query's scores in the first layer start with a"
+            f" variance of {', '.join(f'{v:.0f}' for v in unscaled)} without the scale"
+            f"{STEADY * bool(unscaled[-1] < unscaled.max())}, and of"
+            f" {', '.join(f'{v:.2g}' for v in scaled)} with it or with the smaller W^Q."
         )
 
     @property
@@ -89,13 +87,13 @@ class ScaleTraining(Trained):
         return STEPS_PER_POINT * (np.arange(self.curves.shape[-1]) + 1)
 
     def draw(self, left, right):
-        for i, name in enumerate(NAMES):
-            draw_spread(left, self.steps, self.best[i, -1], name, i)
+        for i, (name, rates) in enumerate(zip(NAMES, self.curves[:, -1])):   # at the widest d_k
+            best = np.median(rates[..., -1], axis=1).argmin()
+            draw_spread(left, self.steps, rates[best], name, i)
         left.set(xlabel="step", ylabel="loss (nats a token)",
                  title=f"$d_k$ = {self.d_k[-1]}, at the rate best in the end")
         left.set_ylim(bottom=0)
-        left.legend(title="median (band: all seeds)", loc="upper center", frameon=False,
-                    bbox_to_anchor=(0.5, -0.16))
+        left.legend(title="median (band: all seeds)", **BELOW)
         controls = {f"small $W^Q$\n{name}": value for name, value in zip(
             self.effects, self.controls.values())}
         draw_effects(right, self.effects | controls, "loss more than with the scale (nats)",
@@ -113,11 +111,8 @@ def scale_training(d_k=(4, 64, 256), *, rate_scale=(0.05, 0.1, 0.2, 0.4, 0.8), s
     The third model has no scale, but every W^Q starts √d_k times smaller. So its first step is that
     of the model with the scale; later its scores can grow without the divisor.
 
-    Parameters
-    ----------
     d_k : increasing widths; the claim is about all but the first
-    rate_scale : factors of Eq. (3); each model is judged at its best one
-    steps : a multiple of 10; the models train for three times as many
+    steps : a multiple of 10
     """
     task = CopyTask(max_length=max_length)
     size = dict(h=1, d_model=d_model, d_ff=2 * d_model, d_v=d_model)
@@ -159,9 +154,9 @@ SCALE_TRAINING = Experiment(
     "scale_training", claim=2, section="3.2.1",
     says="For large d_k, dot products without the scale do worse; the suspected reason is that"
     " the softmax then has extremely small gradients.",
-    alt="Left, training curves at the widest d_k of three kinds of model. Right, for each width and"
-    " seed how much more loss a model has than one with the scale, after the shorter and the longer"
-    " training: without the scale, and without it but with a smaller start of the query matrix.",
+    alt="Left, training curves at the widest d_k of three kinds of model. Right, for each"
+    " width and seed how much more loss a model has than one with the scale: without it, and"
+    " without it but with a smaller start of the query matrix.",
     dropped="3 rates and 3 seeds, 150 steps alone: the best rate with the scale was the highest"
     " one",
     run=scale_training, result=ScaleTraining, trains=True,

@@ -6,7 +6,7 @@ import numpy as np
 
 from aiayn_np.plotting.figures import COLORS, log_ticks
 
-from ..experiment import AGREES, DISAGREES, Experiment, Result
+from ..experiment import AGREES, DISAGREES, Experiment, Result, upper
 
 BLOCK = 256  # queries that share keys
 QUERIES = 1 << 17  # for d_k = 1; wider q and k have fewer queries, but at least 2 BLOCK
@@ -41,9 +41,10 @@ class DotProductVariance(Result):
     @property
     def finding(self):
         return (
-            f"From d_k = {self.d_k[0]} to {self.d_k[-1]} q·k has a variance within"
-            f" {100 * self.error:.1f} % of d_k and a mean within {self.mean_error:.1g} √d_k of 0;"
-            f" q·k / √d_k has a variance within {100 * self.scaled_error:.1f} % of 1."
+            f"With entries drawn N(0, 1) and d_k = {self.d_k[0]} to {self.d_k[-1]}, q·k has a"
+            f" variance within {upper(100 * self.error)} % of d_k and a mean within"
+            f" {upper(self.mean_error)} √d_k of 0; q·k / √d_k has a variance within"
+            f" {upper(100 * self.scaled_error)} % of 1."
         )
 
     @property
@@ -64,8 +65,6 @@ class DotProductVariance(Result):
 def dot_product_variance(d_k=(1, 4, 16, 64, 256, 1024, 4096, 16384), *, seed=0):
     """Measure the dot products of random queries and keys whose entries are N(0, 1).
 
-    Parameters
-    ----------
     d_k : widths to measure
     """
     rng = np.random.default_rng(seed)
@@ -84,7 +83,7 @@ VARIANCE = Experiment(
     "variance", claim=1, section="3.2.1, footnote 4",
     says="If the entries of q and k are independent with mean 0 and variance 1, q·k has mean 0 and"
     " variance d_k; dividing by √d_k makes it 1.",
-    alt="Variance of the score against d_k on two logarithmic axes: the points of q·k lie on the"
-    " rising line d_k, those of q·k / √d_k on a flat line at 1.",
+    alt="Variance of the score against d_k on two logarithmic axes: the points of q·k lie on"
+    " the rising line d_k, those of q·k / √d_k on a flat line at 1.",
     run=dot_product_variance, result=DotProductVariance,
 )

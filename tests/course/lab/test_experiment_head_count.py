@@ -47,14 +47,17 @@ def test_models_that_differ_in_d_k_differ_in_queries_and_keys_alone(seed):
 def test_the_verdict_on_h_can_be_each_of_the_four(few, many, verdict):
     means = 1 + np.array([few, 0.0, many])[:, None, None, None]
     loss = np.tile(means, (1, 1, 5, 2)) + np.array([1, 0, 2])[:, None, None, None] * NOISE
-    found = HeadCount(["copy"], np.array([1, 8, 32]), 8, np.array([0.2]), 10, loss[None])
+    found = HeadCount(["copy"], np.array([1, 8, 32]), 8, np.array([0.2]), 10, loss[None], loss[1])
     assert found.verdict == verdict
+    wider, width = found.controls.values()
+    np.testing.assert_allclose(wider.difference, 0)
+    np.testing.assert_allclose(width.difference, (loss[2] - loss[1])[0])
 
 
 def test_a_run_of_few_steps_has_a_loss_for_every_task_value_rate_seed_and_time():
     small = dict(seeds=(0, 1), steps=1, tasks=("sort",), batch_size=4, rate_scale=(0.1, 0.2))
     heads, again = (head_count((1, 8), **small) for _ in range(2))
-    assert heads.loss.shape == (1, 2, 2, 2, 2)
+    assert (heads.loss.shape, heads.wider.shape) == ((1, 2, 2, 2, 2), (2, 2, 2))
     np.testing.assert_array_equal(heads.loss, again.loss)
     assert np.unique(heads.loss).size == heads.loss.size
     assert key_width((1, 8), **small).loss.shape == (1, 2, 2, 2, 2)

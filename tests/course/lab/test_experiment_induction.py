@@ -1,6 +1,5 @@
 """Claim 17."""
 
-
 import numpy as np
 import pytest
 

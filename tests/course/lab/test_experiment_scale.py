@@ -1,7 +1,5 @@
 """Claims 1, 2 and 13: variances, saturation, and training with and without the scales."""
 
-
-
 import numpy as np
 import pytest
 from committed import committed

@@ -20,8 +20,8 @@ FEW = replace(ABOVE, difference=ABOVE.difference[1:])
     ([ABOVE], AGREES), ([ABOVE, ABOVE], AGREES),
     ([ABOVE, NONE], IN_PART), ([ABOVE, BELOW], IN_PART), ([ABOVE, EARLY], IN_PART),
     ([BELOW], DISAGREES), ([BELOW, NONE], DISAGREES), ([BELOW, EARLY], DISAGREES),
-    ([NONE], NOT_SETTLED), ([EARLY], NOT_SETTLED), ([AT_EDGE], NOT_SETTLED), ([FEW], NOT_SETTLED),
-    ([WIDE], NOT_SETTLED),
+    ([NONE], DISAGREES), ([NONE, NONE], DISAGREES), ([NONE, EARLY], NOT_SETTLED),
+    ([EARLY], NOT_SETTLED), ([AT_EDGE], NOT_SETTLED), ([FEW], NOT_SETTLED), ([WIDE], NOT_SETTLED),
 ])
 def test_there_are_data_for_each_verdict(effects, verdict):
     assert verdict_of(dict(enumerate(effects))) == verdict
@@ -50,6 +50,17 @@ def test_a_difference_below_the_least_one_does_not_count():
     assert Effect(0.3 + NOISE + np.zeros(2), 0.4).sign == 0
     assert Effect(0.3 + NOISE + np.zeros(2), 0.3).sign is None
     assert ABOVE.sign == 1
+
+
+def test_what_is_claimed_of_every_model_needs_every_seed():
+    most = 0.3 + 10 * NOISE + np.zeros(2)
+    assert Effect(most, 0.2, every=True).sign == Effect(most, 0.2).sign == 1
+    most[1, 1] = 0.19                                      # one seed, later
+    assert Effect(most, 0.2).sign == 1
+    assert Effect(most, 0.2, every=True).doubts == ["as claimed at first, undecided later"]
+    assert Effect(-most, 0.2, every=True).sign is None
+    assert Effect(NOISE + np.zeros(2), 0.1, every=True).sign == 0
+    assert Effect(NOISE + np.zeros(2), 0.003, every=True).doubts == ["undecided"]
 
 
 def test_each_side_is_taken_at_its_own_best_rate_inside_the_grid():

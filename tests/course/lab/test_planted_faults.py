@@ -77,11 +77,8 @@ def dropout(k, d, best=None):
 
 
 def head_jobs(k, d, best=None):
-    rates = len(k.rate_scale)
-    k.nats = np.array([side(rates, 0, best)] * 2)
-    away = np.abs(np.arange(rates) - (rates // 2 if best is None else best))
-    k.found = np.zeros((2, rates, 5, 3, 3))
-    k.found[..., 1:, :] = d + away[:, None, None, None]
+    k.found = np.zeros((2, 5, 3, 2))
+    k.found[..., 1:, 0], k.found[..., 1:, 1] = 3, d
 
 
 def induction(k, d, best=None):
@@ -112,7 +109,7 @@ def positions(k, d, best=None):
 MADE = {  # experiment: (how its results are made, how many effects it has)
     "scale_training": (scale, 2), "head_count": (widths, 6), "key_width": (widths, 6),
     "warm_up": (warm, 2), "label_smoothing": (smoothing, 2), "learned_positions": (positions, 3),
-    "additive": (additive, 2), "dropout": (dropout, 4), "head_jobs": (head_jobs, 6),
+    "additive": (additive, 2), "dropout": (dropout, 4), "head_jobs": (head_jobs, 2),
     "induction": (induction, 3), "made_of": (made_of, 4)}
 
 
@@ -120,7 +117,7 @@ def check(name):
     """Raise AssertionError unless the claim says of results made by hand what they are made to say.
     """
     k, (made, number) = committed(EXPERIMENTS[name]), MADE[name]
-    for d, verdict in ((8.0, AGREES), (-8.0, DISAGREES), (0.0, NOT_SETTLED)):
+    for d, verdict in ((8.0, AGREES), (-8.0, DISAGREES), (0.0, DISAGREES)):
         made(k, d)
         assert len(k.effects) == number
         alike = [e for e in k.effects.values() if e.alike]
@@ -131,7 +128,11 @@ def check(name):
         assert k.verdict == (IN_PART if alike and d == 0 else verdict)
         assert "5 seeds" in k.models
     check_gate()
-    if name == "made_of":                                              # both sides are one model
+    if name == "induction":
+        made(k, 40.0)
+        k.left[1, 1, 6] = k.left[1, 1, 7] - 0.04                       # one seed misses it little
+        assert k.verdict == IN_PART
+    if name in ("made_of", "head_jobs"):                               # there is one rate
         return
     made(k, 8.0, best=0)
     assert any(e.edge for e in k.effects.values())
@@ -144,6 +145,7 @@ def check_gate():
     """Raise AssertionError unless signs and verdicts are those of a few effects by hand."""
     held = gate.Effect(8 + NOISE + np.zeros(2), 1.0)
     none, contrary = (replace(held, difference=held.difference * x) for x in (0, -1))
+    open_ = replace(held, difference=held.difference[1:])
     for difference, sign in ((held.difference, 1), (-held.difference, -1), (NOISE * [1, 1], 0),
                              (held.difference[:4], None), (held.difference * [1, 0], None),
                              (1 + 100 * NOISE * [1, 1], None)):
@@ -152,7 +154,8 @@ def check_gate():
                              (1 + 100 * NOISE * [1, 1], None)):
         assert replace(held, difference=difference, alike=True).sign == sign
     for effects, verdict in (([held, none], IN_PART), ([held, contrary], IN_PART),
-                             ([none, contrary], DISAGREES), ([none], NOT_SETTLED)):
+                             ([none, contrary], DISAGREES), ([none], DISAGREES),
+                             ([none, open_], NOT_SETTLED)):
         assert gate.verdict_of(dict(enumerate(effects))) == verdict
 
 
@@ -203,7 +206,10 @@ FAULTS = [  # a module, a part of its source, the fault, and a claim that shows 
     ("gate", "median[1:-1].min(", "median.min(", "label_smoothing"),               # no edge
     ("gate", "bool(early != late)", "0", "warm_up"),          # one time decides
     ("gate", "return AGREES if set(signs) == {1} else IN_PART", "return AGREES", "warm_up"),
-    ("gate", "DISAGREES if -1 in signs else NOT_SETTLED", "NOT_SETTLED", "key_width"),
+    ("gate", "DISAGREES if -1 in signs or", "DISAGREES if", "key_width"),
+    ("gate", "-1 in signs or set(signs) == {0}", "-1 in signs", "key_width"),
+    ("gate", "set(signs) == {0} else", "0 in signs else", "head_count"),           # all, or one
+    ("gate", "        if self.every:", "        if not self:", "induction"),       # a mean decides
     ("gate", "if n >= SEEDS:", "if n >= 2:", "scale_training"),                    # four seeds do
     ("gate", "(low > self.least) * 1", "(high > self.least) * 1", "head_count"),   # a part of it
     ("gate", "(low >= -self.least) * (high <= self.least) * 1 - above - below", "1 + 0 * above",
@@ -217,22 +223,20 @@ FAULTS = [  # a module, a part of its source, the fault, and a claim that shows 
      "self.against(UNSCALED, SCALED, range(", "scale_training"),                   # a width more
     ("claims.scale_training", "self.against(UNSCALED, SCALED", "self.against(SCALED, UNSCALED",
      "scale_training"),
-    ("claims.warm_up", "self.against(POST, POST_FLAT)", "self.against(PRE, PRE_FLAT)", "warm_up"),
-    ("claims.warm_up", '"best rates": slice(None)', '"best rates": high', "warm_up"),  # a grid cut
-    ("claims.smoothing", "effect(loss, self.loss[0],", "effect(self.loss[0], loss,",
-     "label_smoothing"),
-    ("claims.smoothing", "wrong = 100 * (1 - self.right)", "wrong = 100 * self.right",
-     "label_smoothing"),
+    ("claims.warm_up", "self.against(POST, POST_FLAT,", "self.against(PRE, PRE_FLAT,", "warm_up"),
+    ("claims.warm_up", '"best rates": slice(None)', '"best rates": [3]', "warm_up"),  # a grid cut
+    ("claims.smoothing", "loss[i], loss[0],", "loss[0], loss[i],", "label_smoothing"),
+    ("claims.smoothing", "100 * (1 - self.right)", "100 * self.right", "label_smoothing"),
     ("claims.additive", "alike=i < first)", "alike=True)", "additive"),            # always alike
     ("claims.additive", 'self.against_additive("dot", 1)', 'self.against_additive("dot", 2)',
      "additive"),
-    ("claims.head_jobs", "found[:, 1:, i] - found[:, :1, i]", "found[:, :1, i] - found[:, 1:, i]",
-     "head_jobs"),
-    ("claims.head_jobs", "best_rates(nats, NATS)", "best_rates(-nats, NATS)", "head_jobs"),
-    ("claims.head_jobs", "(task,) * edge", "() * edge", "head_jobs"),              # no edge
+    ("claims.head_jobs", "found[:, 1:, kind] - found[:, :1, kind]",
+     "found[:, :1, kind] - found[:, 1:, kind]", "head_jobs"),
+    ("claims.head_jobs", "self.gained(1)", "self.gained(0)", "head_jobs"),
     ("claims.overfitting", "losses[0, some], loss[some]", "loss[some], losses[0, some]", "dropout"),
     ("claims.overfitting", "100 * (1 - ends(self.right))", "100 * ends(self.right)", "dropout"),
-    ("claims.induction", "100 * (others - best)", "100 * (best - others)", "induction"),
+    ("claims.induction", "(others - self.without)", "(self.without - others)", "induction"),
+    ("claims.induction", ", every=True", "", "induction"),                         # a mean decides
     ("claims.induction", "effect(one, two, SIDES", "effect(one[2:], two, SIDES", "induction"),
     ("claims.induction", "100 - 100 * self.right[side]", "100 * self.right[side]", "induction"),
     ("claims.made_of", "ours - last_map + MARGIN", "last_map - ours + MARGIN", "made_of"),
