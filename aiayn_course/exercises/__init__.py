@@ -15,7 +15,7 @@ trains the Transformer with the student's layer. The files to fill in are in not
     checks, layer_check, function_check, trial  the steps of a check, in their order; one case
     calling, stop                      a call of the student's code; the end of a check
     comparing                          descriptions of a difference
-    errors, failing, operands, fitting  the meaning of an error, and the values in its line
+    errors, failing, operands          the meaning of an error, and the values in its line
     kinds, edits, explaining           edits of the right formula; the one that explains an answer
     tracing, asking                    the first wrong line; the question and the hints
     plug_in                            the student's parts in the real model

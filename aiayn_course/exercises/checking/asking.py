@@ -28,7 +28,6 @@ NO_CAUSE = "No single cause is known. Compare each of your steps with the deriva
 ALL_SAID = "What is wrong stands in the report. hint=3 gives the derivation."
 OF_A_RETURN = "wrong count", "order", "no cache", "nothing returned"
 LONG = 80  # columns of a line that is quoted
-PART = re.compile(r"(self\.\w+)(?:\.forward|\.backward)?\(")  # a part that is called
 LINE = "What comes into this line, and what can it not take?"
 SEEN = {  # the diagnosis of what is seen at once: a question
     "zero": "Which line adds to the gradient, and is that line reached?",
@@ -275,17 +274,13 @@ class Story:
 
     def code(self):
         """Return a sentence with the wrong code and the right one, in the student's names."""
-        sure = self.spot and not self.spot.doubt
         if self.edit is None:
             return ""
-        is_there = sure and any({*PART.findall(after)} <= {*PART.findall(self.spot.code)}
-                                for _, after in self.edit.pieces)
-        line = say(" in line {number}", number=self.spot.key[1]) if is_there else ""
         shown = [say("`{before}` left out" if after == "pass" else
                      "`{after}` where `{before}` is right",
                      before=self.in_his_names(before), after=self.in_his_names(after))
                  for before, after in self.edit.pieces]
-        return say("Your numbers{line} are those of {codes}.", line=line, codes=listed(shown, 2))
+        return say("Your numbers are those of {codes}.", codes=listed(shown, 2))
 
     def in_his_names(self, code):
         """Return code with the student's names."""

@@ -76,7 +76,7 @@ def test_hints_come_when_they_are_asked_for_and_are_those_of_the_stage():
     assert report.stage == "backward"
     cause, code, derivation = report.hints
     assert "gamma" in cause
-    assert re.match("Your numbers in line [0-9]+ are those of `grad_y` where", code)
+    assert code.startswith("Your numbers are those of `grad_y` where")
     assert derivation == "\n".join(SUBJECTS["LayerNorm"].hints[1:])    # not that of forward
     for i, hint in enumerate(report.hints, 1):
         assert check(wrong, hint=i).hint == f"Hint {i} of 3: {hint}"
