@@ -88,7 +88,7 @@ def columns(app, what, name, thing, options, lines):
         parts = re.split(r"\n(?:[ \t]*\n)+", text.strip("\n"))
         done = []
         if what == "class" and COLUMNS.search(parts[0]):               # of a table of names, too
-            first, *rest = parts.pop(0).replace("`", "").split("\n")
+            first, *rest = parts.pop(0).replace("`", "").replace(" . ", " · ").split("\n")
             formula, _, where = first.rpartition("   ")
             done = [f"``{formula.strip()}`` · {where}" if formula else f"``{first}``"]
             done += [verbatim("\n".join(rest))] * bool(rest)
