@@ -193,14 +193,18 @@ def test_attend_writes_three_pictures(folder, tmp_path, capsys):
 def test_attention_is_that_of_the_models_own_output(folder):
     run = Run.open(folder)
     src = run.task.source("3 1 2")
-    src_tokens, tgt_tokens, maps, masks = run.loaded().attention(src)
+    drawn = dict(run.loaded().drawings(src))
+    _, tgt_tokens, src_tokens = drawn["cross"].args
     out = run.loaded().decode(src)
     _, cache = run.trained().forward(src, np.concatenate([[[run.task.bos]], out[:, :-1]], axis=1))
     assert src_tokens == ["3", "1", "2", "<eos>"]
     assert tgt_tokens == ["<bos>", *run.task.tokens(out[0, :-1])]
-    for name, weights in attention_maps(cache).items():
-        np.testing.assert_array_equal(maps[name], weights[0])
-        assert masks[name].shape == maps[name].shape
+    wanted = attention_maps(cache)
+    for draw in drawn.values():
+        for name, weights in draw.args[0].items():
+            np.testing.assert_array_equal(weights, wanted.pop(name)[0])
+            assert draw.keywords["masks"][name].shape == weights.shape
+    assert not wanted
 
 
 def test_trace_tells_what_every_component_does_with_the_right_answer(folder, capsys, monkeypatch):

@@ -16,13 +16,7 @@ import pytest
 from same_run import TINY
 
 from aiayn_course.cli.main import main
-from aiayn_np import (
-    CheckpointError,
-    LabelSmoothedCrossEntropy,
-    Transformer,
-    load_checkpoint,
-    save_checkpoint,
-)
+from aiayn_np import CheckpointError, Transformer, load_checkpoint, save_checkpoint
 from aiayn_np.cli import train
 from aiayn_np.cli.train import free_folder, take_steps
 from aiayn_np.files import replacing
@@ -33,6 +27,7 @@ from aiayn_np.runs.start import start_run
 from aiayn_np.structure import structure
 from aiayn_np.text.measures import PairProgress
 from aiayn_np.training import loop
+from aiayn_np.training.loss import LabelSmoothedCrossEntropy
 from aiayn_np.training.toys import Progress
 from aiayn_np.variants.choices import CHOICES, keywords
 
