@@ -261,8 +261,8 @@ function learn_picture(state) {
   losses.forEach((loss, t) =>
     svg.append(drawn("text", { x: x[1][t], y, class: "loss-of" }, digits(loss))),
   );
-  if (losses.length)
-    svg.append(drawn("text", { x: 2, y, class: "flow-label" }, say("learn_losses")));
+  const label = { x: 2, y, class: "flow-label", "font-size": drawing.letters };
+  if (losses.length) svg.append(drawn("text", label, say("learn_losses")));
   return svg;
 }
 

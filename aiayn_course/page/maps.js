@@ -4,7 +4,7 @@ import { sum } from "./matrix.js";
 import { allowed, attended, element, layer_count, pad, thought_now, view } from "./thinking.js";
 import { within } from "./thinking.js";
 import { css, digits, make, picture, plain_name, refill, say, token_element } from "./drawing.js";
-import { visible, weight_colour } from "./drawing.js";
+import { weight_colour } from "./drawing.js";
 import { written_by } from "./flow.js";
 import { choose } from "./page.js";
 
@@ -128,7 +128,8 @@ function grid(thought) {
 function header(token, scope, query, key, writes) {
   const chosen = scope === "row" ? query === view.query : key === view.key;
   const role = scope === "row" ? "rowheader" : "columnheader";
-  const styles = [chosen && "on", scope === "col" && [...visible(token)].length > 2 && "upright"];
+  const is_long = [...plain_name(token)].length > 2;
+  const styles = [chosen && "on", scope === "col" && is_long && "upright"];
   const style = styles.filter(Boolean).join(" ");
   const attributes = { scope, role, title: token, class: style || null };
   const added = scope === "col" && view.summed.includes(key) ? true : null;

@@ -115,6 +115,7 @@ def test_every_score_and_box_of_every_variant_is_in_chinese(visit, tmp_path, var
 
 def test_the_sentences_are_those_of_the_catalogue(page):
     typed_in_chinese(page, "3 1 4")
+    assert page.locator("#grids .upright").count() == 0                # 结束 has room as it is
     page.evaluate("choose({ kind: 'decoder_self', query: 0, key: 2 })")
     assert page.locator("#why-says").inner_text() == (
         "为了写出“4”（答案第 1 个），它不许看“1”（答案第 2 个）：它被掩蔽，所以分数是 −∞，"
