@@ -246,7 +246,7 @@ class Story:
             rest = FIRST.sub("", self.seen[1], count=1).strip()
             return rest if self.seen[0] != "wrong" and rest else self.last_right()
         cause = say(edit.known) if edit.known else self.of_a_kind(edit)
-        left = say(" There is more: {names} is wrong in another way, too.", names=listed(
+        left = say(" There is more: {names} is wrong, too.", names=listed(
             [say_name(tensor) for tensor in self.finding.left])) if self.finding.left else ""
         return cause + left
 
@@ -262,7 +262,8 @@ class Story:
     def last_right(self):
         """Return a sentence on the last value that is right, and the next that is not known."""
         other = self.watch.unknown()
-        right = self.spot.right if self.spot else self.watch.last_right()
+        before = (other, self.watch.mine[other].when[0]) if other else ()
+        right = self.spot.right if self.spot else self.watch.last_right(*before)
         known = self.spot and other == self.spot.key                   # it is wrong, as is said
         said = [say("The last value that is right on the way is {name} in line {line}.",
                     name=f"`{right[2]}`", line=right[1])] if right else []

@@ -171,6 +171,8 @@ def shape_guess(got, want):
                                                    for shape in (got, want))
     if got == want[::-1] and len(want) > 1:
         return "transposed", say("It is transposed: check the order of the factors in the product.")
+    if not want and long:
+        return "shape", say("It must be a single number: take the sum or mean over all axes.")
     if long == wanted:
         return "shape", say("An axis of length 1 is missing, left over, or at another place: look"
                             " at None and keepdims.")

@@ -27,6 +27,7 @@ from .operands import source_of, statement_at, tree_of
 from .stop import Stop
 
 Key = tuple[str, int, str]  # file, line, name; "" is what a function returns
+TURNED, REVERSED, ORDER, ANOTHER = range(4)  # kinds of proposals
 MEET = "In a @ b the last axis of a meets the last but one of b."
 ARGUMENT = 0  # the line of what a function is given
 CALLED = "__init__", "forward", "backward", "step"  # by a check
@@ -288,7 +289,8 @@ class Watch:
                        and self.mine[good].when[0] > self.mine[key].when[0]
                        for good in self.good if good[1] != ARGUMENT)
         new = [key for key, some in self.mine.items() if key[2] and key[1] != ARGUMENT
-               and key not in self.good and some[0].size > 1]
+               and key not in self.good and some[0].size > 1
+               and isinstance(statement_at(*key[:2]), (ast.Assign, ast.AugAssign))]
         return min((key for key in new if not is_used(key)), key=lambda key: self.mine[key].when[0],
                    default=None)
 
@@ -329,31 +331,31 @@ def fitting_array(checking, failure):
     named = [x for (name, _), some in right.items() if name == target for x in some]
     named += [x for name, x in trial.expected.items() if name == target]
     for wanted in named, [x for some in right.values() for x in some]:
-        found = {said for said, a, b in proposals(failure.found, failure.scope)
+        found = {kind: said for kind, said, a, b in proposals(failure.found, failure.scope)
                  if any(same(product(a, b), value) for value in wanted)}
         if found:
-            return found.pop() if len(found) == 1 else ""
+            return found.popitem()[1] if len(found) == 1 else ""
     return ""
 
 
 def proposals(found, scope):
-    """Yield (sentence, a, b) for what may stand in a matrix product of two arrays."""
+    """Yield (kind, sentence, a, b) for what may stand in a matrix product of two arrays."""
     (one, x), (other, y) = ((code, x) for code, x in found if isinstance(x, np.ndarray))
     for code, a, b in (one, x.mT, y), (other, x, y.mT):
         turned = say("Here the .mT of {codes} is too much." if code.endswith(".mT") else
                      "Here {codes} must be transposed, .mT.", codes=f"`{code}`")
-        yield f"{turned} {say(MEET)}", a, b
+        yield TURNED, f"{turned} {say(MEET)}", a, b
     for code, a, b in (one, x.T.mT, y), (other, x, y.T.mT):
         if max(a.ndim, b.ndim) > 2:                                    # K_T = K.T, lines before
-            yield say("All axes of {code} are reversed, as .T does it. .mT swaps the last two"
-                      " alone.", code=f"`{code}`"), a, b
-    yield say("{one} and {other} belong in the other order.", one=f"`{one}`",
-              other=f"`{other}`") + f" {say(MEET)}", y, x
+            yield REVERSED, say("All axes of {code} are reversed, as .T does it. .mT swaps the last"
+                                " two alone.", code=f"`{code}`"), a, b
+    yield ORDER, say("{one} and {other} belong in the other order.", one=f"`{one}`",
+                     other=f"`{other}`") + f" {say(MEET)}", y, x
     for name, z in scope.items():
         for code, a, b, old in (one, z, y, x), (other, x, z, y):
             if z.ndim > 1 and not any(np.array_equal(z, some) for some in (old, old.T, old.mT)):
-                yield say("Here {name} belongs, where {code} stands.", name=f"`{name}`",
-                          code=f"`{code}`"), a, b
+                yield ANOTHER, say("Here {name} belongs, where {code} stands.", name=f"`{name}`",
+                                   code=f"`{code}`"), a, b
 
 
 def product(a, b):

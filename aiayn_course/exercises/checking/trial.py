@@ -238,6 +238,8 @@ class Trial:
         inputs = [self.expected[f"grad_{name}"] for name in self.moving]
         if len(gradients) == 1 and is_sum(gradients[0], inputs):
             return say(SUM)
+        if len(inputs) == 1 and is_sum(inputs[0], gradients):
+            return say("Added up they are right: the input is used several times.")
         shapes = {p.value.shape for p in self.parameters.values()}
         return say("The gradients of parameters are not returned: add them to `.grad`.") if (
             len(gradients) > len(inputs) and shapes & set(map(np.shape, gradients))) else ""

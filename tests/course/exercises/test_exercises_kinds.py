@@ -190,8 +190,6 @@ KINDS = [  # exercise, class, diagnosis, words of the reason, what is changed in
       ("grad_loss / cache.count", "grad_loss / self.count")]),
     (5, "not_padding", "shape", ["An axis of length 1 is missing"],
      [("[:, None, None, :]", "[:, None, :]")]),
-    (4, "ScaledDotProductAttention", "error", ["ValueError"],
-     [("grad_scores @ cache.K", "grad_scores.mT @ cache.K")]),
     (10, "LabelSmoothedCrossEntropy", "condition ignored", ["`(targets != self.pad) | True`"],
      [("np.where(cache.real, p_minus_q, 0) * (grad_loss / cache.count)",
        "p_minus_q * (grad_loss / cache.real.size)")]),
@@ -289,6 +287,8 @@ CAUSES = [  # exercise, name, diagnosis, words of the first hint, what is change
      [("rate * m_hat /", "rate * np.abs(m_hat) /")]),
     (15, "best_job", "threshold too low", "The threshold is too low",
      [("untrained.max()", "untrained.min()")]),
+    (4, "ScaledDotProductAttention", "error", "Here `K` belongs, where `Q` stands.",
+     [("return grad_scores @ cache.K", "Q, K = cache.Q, cache.K\n        return grad_scores @ Q")]),
 ]
 
 
