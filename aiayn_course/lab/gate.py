@@ -8,6 +8,7 @@ import numpy as np
 
 from .experiment import AGREES, DISAGREES, IN_PART, NOT_SETTLED, Result
 
+NAMED = {1: "as claimed", 0: "undecided", -1: "the contrary"}  # signs
 SEEDS, LONGER = 5, 3  # the least number of seeds; how much longer the second training is
 STUDENT = {4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365, 8: 2.306, 9: 2.262}  # t, 97.5 %, by freedom;
 # with more than ten seeds the last one makes the interval a little too wide
@@ -71,7 +72,7 @@ class Effect:
         few = [f"{len(self.difference)} seeds"] * (len(self.difference) < SEEDS)
         edge = [f"best rate at the edge: {', '.join(self.edge)}"] * bool(self.edge)
         early, late = self.signs
-        turns = [f"{named(early)} at first, {named(late)} later"] * bool(early != late)
+        turns = [f"{NAMED[early]} at first, {NAMED[late]} later"] * bool(early != late)
         wide = bool(early == late == 0 and (np.abs(self.bounds) > self.least).any())
         return few + edge + turns or ["undecided"] * wide
 
@@ -86,11 +87,6 @@ class Effect:
         parts = [f"{mean:+.2f} ({low:+.2f} to {high:+.2f})"
                  for mean, (low, high) in zip(means, self.interval)]
         return "; ".join([", then ".join(parts), *self.doubts])
-
-
-def named(sign):
-    """Return the name of a sign."""
-    return {1: "as claimed", 0: "undecided", -1: "the contrary"}[int(sign)]
 
 
 def effect(worse: np.ndarray, better: np.ndarray, names: tuple[str, str], least: float,
@@ -153,7 +149,9 @@ class Trained(Result):
     def models(self) -> str:
         """Return the seeds, rates and steps of the models, as text."""
         result: Any = self                                  # a dataclass with these fields
-        return models_of(self.effects, result.rate_scale, result.steps, " times Eq. (3)")
+        steps = np.atleast_1d(result.steps)                 # the shorter training, or all points
+        return models_of(self.effects, result.rate_scale, steps[len(steps) // LONGER - 1],
+                         " times Eq. (3)")
 
     @property
     def controls(self) -> dict[str, Effect]:

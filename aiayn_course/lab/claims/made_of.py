@@ -74,12 +74,7 @@ class MadeOf(Trained):
     last: np.ndarray
     held: np.ndarray
     title = "Shares, and the source token that a word was made of"
-    panels, size = (1, 2), (WIDEST, 4.4)
-
-    @property
-    def models(self):
-        return (f"{self.asked.shape[1]} seeds; one rate, that of Eq. (3); {self.steps} and"
-                f" {LONGER * self.steps} steps")
+    rate_scale, size = (1.0,), (WIDEST, 4.4)
 
     @property
     def effects(self):

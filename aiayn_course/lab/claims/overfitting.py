@@ -9,7 +9,7 @@ from aiayn_np.training.tasks import ReverseTask
 
 from ..effects import BELOW, draw_effects
 from ..experiment import Experiment
-from ..gate import LONGER, Trained, effect, models_of
+from ..gate import LONGER, Trained, effect
 from ..learning import RATES, at_scale, each, ends, learn, scores, small_model
 
 NATS, POINTS = 0.05, 1.0  # the least differences that count: of a token's loss, of tokens right
@@ -72,10 +72,6 @@ class DropoutCurves(Trained):
         """Return the effects on the lowest held-out loss so far, as if training ended there."""
         lowest = np.minimum.accumulate(self.held_out, axis=-1)
         return self.against_none(ends(lowest), NATS, "nats", "lowest so far")
-
-    @property
-    def models(self):
-        return models_of(self.effects, self.rate_scale, ends(self.steps)[0], " times Eq. (3)")
 
     @property
     def finding(self):

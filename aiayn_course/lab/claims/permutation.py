@@ -13,7 +13,6 @@ from ..experiment import AGREES, DISAGREES, IN_PART, Experiment, Result
 ROUNDING, BROKEN = 1e-12, 0.1  # below the first a stack is equivariant, above the second it is not
 LABELS = {"encoder": "encoder,\nno positions", "decoder": "decoder, no mask,\nno positions",
           "causal": "decoder, causal\nmask, no positions", "positions": "encoder\nwith positions"}
-DECODER = "; a decoder with a causal mask sees the order without positions"
 
 
 @dataclass
@@ -32,11 +31,12 @@ class PermutationSymmetry(Result):
     def finding(self):
         worst = max(self.random["encoder"].max(), self.random["decoder"].max())
         positions, mask = (np.median(self.random[name]) for name in ("positions", "causal"))
+        decoder = "; a decoder with a causal mask sees the order without positions"
         return (
             f"Reordering the input only reorders the output without positions, to {worst:.0e} of"
             f" its norm (rounding); with positions the outputs differ by {positions:.2f}, with a"
             f" causal mask alone by {mask:.2f} (medians of {len(self.random['encoder'])} orders)."
-            f" So the claim holds for the encoder{DECODER * bool(mask > BROKEN)}."
+            f" So the claim holds for the encoder{decoder * bool(mask > BROKEN)}."
         )
 
     @property

@@ -84,7 +84,8 @@ class PositionTraining(Trained):
     def finding(self):
         ppl = np.exp(np.median(self.nats[:2, ..., -1], axis=2).min(axis=1))
         V, eps = CopyTask().vocab_size, LabelSmoothedCrossEntropy().eps_ls
-        floor, (first, second) = 1 / (1 - eps + eps / V), self.when()
+        floor, when = 1 / (1 - eps + eps / V), np.nan_to_num(self.reached[:2], nan=np.inf)
+        first, second = (f"{s:.0f}" if s < np.inf else "never" for s in np.median(when, axis=1))
         one, two = 100 * self.beyond(1), 100 * self.beyond(2)
         return (
             f"After {self.step[-1]} steps of copying, each at its best rate, sinusoidal and learned"
@@ -94,11 +95,6 @@ class PositionTraining(Trained):
             f" {self.trained_length} they copy {one[0]:.0f} and {one[1]:.0f} % exactly, two beyond"
             f" {two[0]:.0f} and {two[1]:.0f} %: the learned rows there were never trained."
         )
-
-    def when(self):
-        """Return the median of `reached` for sinusoidal and learned positions, in words."""
-        steps = np.median(np.nan_to_num(self.reached[:2], nan=np.inf), axis=1)
-        return [f"{s:.0f}" if np.isfinite(s) else "never" for s in steps]
 
     def draw(self, left, right, below, beside):
         for i, name in enumerate(self.encodings):

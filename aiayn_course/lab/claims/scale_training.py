@@ -12,13 +12,12 @@ from aiayn_np.variants.scoring import dot_attention
 
 from ..effects import BELOW, draw_effects
 from ..experiment import Experiment
-from ..gate import LONGER, Trained, effect, models_of
+from ..gate import LONGER, Trained, effect
 from ..learning import STEPS_PER_POINT, at_scale, each, ends, losses, small_model, smooth
 
 SCALED, UNSCALED, SMALL_START = range(3)
 NAMES = (r"with $1/\sqrt{d_k}$", "without the scale", "without, and $W^Q$ starts smaller")
 LEAST = 0.05  # nats a token
-STEADY = " (it does not grow with d_k here)"
 
 
 @dataclass
@@ -59,10 +58,6 @@ class ScaleTraining(Trained):
                 for name, value in found.items()}
 
     @property
-    def models(self):
-        return models_of(self.effects, self.rate_scale, ends(self.steps)[0], " times Eq. (3)")
-
-    @property
     def finding(self):
         median = np.median(self.final[:, -1], axis=2)                  # (3, rates, 2 times)
         rate = self.rate_scale[median.argmin(axis=1)]
@@ -70,6 +65,7 @@ class ScaleTraining(Trained):
                        for column in zip(median.min(axis=1).T, rate.T)]
         first, last = ends(self.steps)
         scaled, unscaled, _ = self.score_variance
+        steady = " (it does not grow with d_k here)" * bool(unscaled[-1] < unscaled.max())
         return (
             f"Copying at d_k = {self.d_k[-1]}, each at its best rate, in times Eq. (3): after"
             f" {first} steps the loss is {early[SCALED]} nats a token with the scale,"
@@ -77,7 +73,7 @@ class ScaleTraining(Trained):
             f" times smaller; after {last} steps {', '.join(late)}. For d_k ="
             f" {', '.join(map(str, self.d_k))} a query's scores in the first layer start with a"
             f" variance of {', '.join(f'{v:.0f}' for v in unscaled)} without the scale"
-            f"{STEADY * bool(unscaled[-1] < unscaled.max())}, and of"
+            f"{steady}, and of"
             f" {', '.join(f'{v:.2g}' for v in scaled)} with it or with the smaller W^Q."
         )
 

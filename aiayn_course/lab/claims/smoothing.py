@@ -78,7 +78,7 @@ class SmoothingCosts(Trained):
     def draw(self, left, right):
         for ax, unit, label in ((left, "nats", "log perplexity more than without (nats)"),
                                 (right, "points", "tokens right more than without (points)")):
-            shown = {name: e for name, e in self.effects.items() if e.unit == unit}
+            shown = {k.split(",")[0]: e for k, e in self.effects.items() if e.unit == unit}
             draw_effects(ax, shown, label, COLORS[1:])
         rows = np.arange(len(shown))[::-1]
         left.plot([PAPER.get(eps, np.nan) for eps in self.eps_ls[1:]], rows, "kx", markersize=9,

@@ -65,13 +65,13 @@ def test_the_variance_within_rows_and_of_their_means_is_that_of_all_scores():
 
 
 def test_the_memory_of_additive_attention_grows_with_d_k(rng):
-    memory = [cost_ratios(64, d_k, 1, rng)[1] for d_k in (4, 64, 256)]
+    memory = [cost_ratios(64, d_k, 1, rng)[2] for d_k in (4, 64, 256)]
     assert memory[0] > 2
     assert memory[-1] > 10 * memory[0]
 
 
 def test_the_memory_of_additive_attention_grows_with_n(rng):
-    memory = [cost_ratios(n, 64, 1, rng)[1] for n in (8, 32, 128)]
+    memory = [cost_ratios(n, 64, 1, rng)[2] for n in (8, 32, 128)]
     assert memory[2] > 1.5 * memory[1] > 1.5**2 * memory[0]
 
 
@@ -120,6 +120,8 @@ def test_the_control_has_the_same_products_and_their_gradients(rng):
     assert multiply_adds(control, 5) == product_multiply_adds(5, 16, 8)
     Q, K, V = (rng.standard_normal((2, n, 3)) for n in (4, 5, 5))
     assert check_gradients(layers.ProductsOnly(), Q, K, V)
+    assert check_gradients(costs.PairByPair(), Q, K)
+    np.testing.assert_allclose(costs.PairByPair()(Q, K), Q @ K.mT, rtol=1e-12)
 
 
 def full_width(d_model, h, rng):

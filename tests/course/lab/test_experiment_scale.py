@@ -5,10 +5,7 @@ import pytest
 from committed import committed
 
 from aiayn_course.lab.claims import saturation as module
-from aiayn_course.lab.claims.embedding_scale import (
-    cosines,
-    embedding_scale,
-)
+from aiayn_course.lab.claims.embedding_scale import cosines, embedding_scale
 from aiayn_course.lab.claims.saturation import SATURATION, saturation
 from aiayn_course.lab.claims.variance import dot_product_variance
 from aiayn_course.lab.experiment import DISAGREES, NOT_SETTLED
