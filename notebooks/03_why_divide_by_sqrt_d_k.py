@@ -301,7 +301,7 @@ dot_products()
 # > <!-- given: There are 2048 queries with 32 keys each, all random: independent entries of mean 0 and variance 1. -->
 
 # %%
-saturation = SATURATION.run(queries=2048)
+saturation = SATURATION.run(n_keys=(32,), queries=2048)
 print("share of queries with one weight > 0.99")
 for d_k, share_with, share_without in list(zip(saturation.d_k, *saturation.one_hot))[::3]:
     print(f"d_k = {d_k:<5} with {share_with:6.3f}   without {share_without:6.3f}")
@@ -379,7 +379,7 @@ fig
 # Divided by the missing factor, 8, the gradient of $q$ would be smaller, too. -->
 
 # %% show=[]
-ratios = np.array([SATURATION.run(d_k=(16, 64, 512), queries=1024, seed=seed).shares for seed in range(8)])
+ratios = np.array([SATURATION.run(d_k=(16, 64, 512), n_keys=(32,), queries=1024, seed=seed).shares for seed in range(8)])
 print("median without the scale / with it, lowest to highest of eight seeds\n               d_k=16        d_k=64        d_k=512")
 for name, low, high in zip(("Jacobian", "gradient of q"), ratios.min(axis=0), ratios.max(axis=0)):
     print(f"{name:13}", *(f" {a:.2f} to {b:.2f} " for a, b in zip(low, high)))
