@@ -422,9 +422,9 @@ plot_attention(ask_each_other, task.tokens(digits[0]), task.tokens(digits[0]), t
 # %% [markdown]
 # <!-- slide: In self-attention the tokens of one sequence ask one another
 # ![]
-# Each `1` gives the two `1` more than their equal share, two sixths. -->
+# In this model each `1` gives the two `1` more than their equal share, two sixths. (Other models do not always.) -->
 #
-# Each `1` gives the two `1` more than their equal share, two sixths. <!-- result -->
+# In this model each `1` gives the two `1` more than their equal share, two sixths. (Other models do not always.) <!-- result -->
 #
 # ## 1.7 Back to your model
 #
@@ -460,7 +460,7 @@ print("the map", where[0])
 # > **Predict.** What do these models learn?
 # >
 # > - nothing: no query finds its key → Two factors of the score are random. Are the two $x$?
-# > - to write backwards, with a last layer that looks elsewhere → It would need another way to the digit that is due.
+# > - to write backwards, with a last layer that looks elsewhere → It could. In these three models it does not.
 # > - to write backwards, with a last layer that looks at the same digits <!-- true: np.mean([found(map_) for map_ in after]) > 0.8 > 0.5 > np.mean([found(map_) for map_ in before]) and end.validation == 1 --> → The score is a product. The two tokens in it can learn, too.
 # >
 # > <!-- given: A score is $x\,W^Q (W^K)^\top x'^\top$. In three new models every $W^Q$ and $W^K$ stays as it was drawn, and all other numbers learn as before. -->
@@ -539,7 +539,7 @@ measured = end.validation
 judge(1, predicted, measured)
 
 # %% [markdown]
-# None. $W^Q$ and $W^K$ alone learn nothing of the task here, and all the others learn it without them. <!-- result -->
+# None. $W^Q$ and $W^K$ alone learn about what the frequencies of the tokens tell (three seeds), and all the others learn the task without them. <!-- result -->
 #
 # ## 1.10 Check what this lesson claimed
 

@@ -350,11 +350,11 @@ for name, (loss, found) in ends.items():
     print(f"{name:15}", found.weights[2], f" loss {loss:.3f}")
 
 # %% [markdown]
-# <!-- answer: `sat` looks at `cat` with 0.05, even less than at the start
+# <!-- answer: `sat` looks at `cat` with 0.05, not with 0.91
 # [print]
 # The loss asks for an output and not for a map (Lesson 11). -->
 #
-# `sat` looks at `cat` with 0.05, less than at the start. The loss asks for an output and not for a map (Lesson 11). <!-- result -->
+# `sat` looks at `cat` with 0.05. (This draw is rare: in most others the weight is above that of the start, though below that with $Q$ and $K$ alone.) The loss asks for an output and not for a map (Lesson 11). <!-- result -->
 #
 # <!-- say: Point at the column of cat: 0.10, 0.91, 0.05, and at the losses beside it. Say: the lowest loss has the strangest map. Often said and wrong: a better loss means a more sensible map. -->
 #
@@ -504,7 +504,7 @@ class OnlyTheDiagonal(ScaledDotProductAttention):
 # > **Predict.** The right layer and these three fit random outputs, 200 steps each. With how many of the four does the loss fall below a tenth of its first value?
 # >
 # > - 1 → Need a wrong gradient point the wrong way?
-# > - 2 → One of the mistakes only makes gradients longer. The others?
+# > - 2 → One of the mistakes makes two of the three gradients longer. The others?
 # > - 3 → Which one would you leave out?
 # > - 4 <!-- true: sum(losses[-1] < 0.1 * losses[0] for losses in curves.values()) == 4 --> → A wrong gradient need only point roughly downhill.
 # >
@@ -565,7 +565,7 @@ for name, layer, angle, end in zip(names, layers, degrees.T, ends.T):
 #
 # <!-- say: Point at the largest angle, then at the share beside it. Say: this gradient points far off, and the loss falls. Often said and wrong: a gradient that trains is nearly the right one. -->
 #
-# Why do wrong gradients train at all? A small enough step lowers the loss whenever the wrong gradient is less than 90 degrees off, and in all these draws it is, at the start.
+# Why do wrong gradients train at all? A small enough step lowers the loss whenever the wrong gradient is less than 90 degrees off, and in all these draws it is, at the start. (Later it passes 90 degrees in a part of them, and the loss falls all the same.)
 #
 # ## 4.8 One array, used three times
 #
@@ -622,7 +622,7 @@ measured = np.mean(fallen)
 judge(4, predicted, measured)
 
 # %% [markdown]
-# Hardly ever. So the angle at the start is not the whole story: with this mistake each step takes $Q$ uphill. <!-- result -->
+# Hardly ever. So the angle at the start is not the whole story. With `grad_Q` = 0 instead, the loss falls in nearly all draws: it is the steps of $Q$ uphill. <!-- result -->
 #
 # ## 4.10 Check what this lesson claimed
 

@@ -88,14 +88,14 @@ figure_1("attention")
 # All rows of an array have one length, so the short sentence was filled up with a token that means nothing: `<pad>`, id 0.\
 # [code]
 # [print]
-# The output changes by about 0.7, because `birds` gives the padding about a third of its weight in one head and two thirds in the other. (With `h = 2` each layer asks twice, side by side: two **heads**, Lesson 6.) -->
+# The output changes by about 0.7. `birds` gives weight to the padding in both layers: in the first, a third in one head and two thirds in the other. (With `h = 2` each layer asks twice, side by side: two **heads**, Lesson 6.) -->
 
 # %% show=[1]
 unmasked = cache.layers[0].self_attention.attention.weights[1]          # (h, T_q, T_k)
 print("weight of birds on <pad>, each head:", unmasked[:, 0, 2:].sum(axis=-1))
 
 # %% [markdown]
-# The output changes by about 0.7, because `birds` gives the padding about a third of its weight in one head and two thirds in the other. (With `h = 2`
+# The output changes by about 0.7. `birds` gives weight to the padding in both layers: in the first, a third in one head and two thirds in the other. (With `h = 2`
 # each layer asks twice: two **heads**, Lesson 6.) <!-- result -->
 #
 # `not_padding(ids)` is `(ids != 0)[:, None, None, :]`: it says which tokens are real. The model takes it as `allowed`.
@@ -349,9 +349,9 @@ for name in forced:
 # %% [markdown]
 # <!-- answer: It decodes none
 # [print]
-# It was the dashed curve. It has learned to copy its input one place to the left, and not to reverse. When nothing stands to its right, it has nothing to copy. -->
+# It was the dashed curve. In training it took most answers from one place to its right. When it writes, nothing stands there. (It reads the source, too: with a wrong source fewer of its tokens are right.) -->
 #
-# It decodes none. It was the dashed curve. It has learned to copy its input one place to the left, and now nothing stands to its right. <!-- result -->
+# It decodes none. It was the dashed curve. In training it took most answers from one place to its right; when it writes, nothing stands there. (It reads the source, too: with a wrong source fewer of its tokens are right, with three seeds.) <!-- result -->
 #
 # So "but my model learns the task" is no evidence. Change the future, or let the model write.
 #

@@ -392,9 +392,9 @@ for h, error in final.items():
 # %% [markdown]
 # <!-- answer: One head gives one weighted mean of contents at each place, and four are wanted
 # [print]
-# If each head finds one neighbour, the error is $1 - h/4$. With 16, something else fails. -->
+# Where queries and keys use positions alone, the error is $1 - h/4$ at best, whichever neighbours a head mixes. With 16, something else fails. -->
 #
-# One head gives one weighted mean of contents, and four are wanted. If each head finds one neighbour, the error is $1 - h/4$. <!-- result -->
+# One head gives one weighted mean of contents, and four are wanted. Where queries and keys use positions alone, the error is $1 - h/4$ at best, whichever neighbours a head mixes. <!-- result -->
 #
 # <!-- say: Point at 1 and 2: too few means. Then at 16: something else fails. Say: there are two ways to fail, and the next slide separates them. Often said and wrong: more heads are always better, since they can do all that fewer can. -->
 #
@@ -421,7 +421,7 @@ _, wider = fit(16, d_k=4, d_v=1)
 print(f"d_k = 1  error of 16 heads {final[16]:.2f}\nd_k = 4  error of 16 heads {wider:.2f}")
 
 # %% [markdown]
-# The 16 heads solve the job now (all this with one seed). So it was the width of queries and keys. <!-- result -->
+# The 16 heads solve the job now (this with one seed; two more agree). So it was the width of queries and keys. <!-- result -->
 #
 # <!-- say: Say that all this is with one seed. Point at the error: it is nearly nothing now, and only the width of queries and keys has changed. Often said and wrong: the values were too narrow. -->
 #
@@ -440,7 +440,7 @@ fig
 # %% [markdown]
 # The single head spreads its weight over its four neighbours (printed: means). The narrow head, right, has two favourites, the rings. <!-- result -->
 #
-# <!-- say: Left: no cell is bright, every row is a compromise. Right: count the columns that are bright: two. Often said and wrong: the narrow head is sharper, so it is better. -->
+# <!-- say: Left: no cell is bright, every row is a compromise. Right: follow the rings: they stand in two columns. Often said and wrong: the narrow head is sharper, so it is better. -->
 #
 # Now four heads.
 #
@@ -502,9 +502,9 @@ print("the check of Lesson 4 passes:", bool(report))
 # ## 6.9 Yours: narrow values
 #
 # <!-- slide: Write your number down, then measure
-# Lesson 6.7 made queries and keys wider. Now make the *values* narrow, and nothing else: four heads with $d_k = 4$, as before, but $d_v = 1$. All four still find their neighbours. What is the error after 1500 steps? (It was nearly 0. A layer that always answers 0 has an error of 1.) -->
+# Lesson 6.7 made queries and keys wider. Now make the *values* narrow, and nothing else: four heads with $d_k = 4$, as before, but $d_v = 1$. What is the error after 1500 steps? (It was nearly 0. A layer that always answers 0 has an error of 1.) -->
 #
-# Now make the *values* narrow, and nothing else: four heads with $d_k = 4$, as in Lesson 6.7, but $d_v = 1$. All four still find their neighbours. What
+# Now make the *values* narrow, and nothing else: four heads with $d_k = 4$, as in Lesson 6.7, but $d_v = 1$. What
 # is the error after 1500 steps? (It was nearly 0; always answering 0 has an error of 1.)
 
 # %% show=false
@@ -517,7 +517,7 @@ measured = error
 judge(6, predicted, measured)
 
 # %% [markdown]
-# Four heads with values 1 wide bring four numbers to $W^O$, and sixteen are wanted: $1 - 4/16$. Queries and keys decide what a head finds, values how much it can bring. <!-- result -->
+# Four heads with values 1 wide bring four numbers to $W^O$, and sixteen are wanted: $1 - 4/16$. So nothing is gained by finding four neighbours: in three seeds several heads look at the same one. <!-- result -->
 #
 # ## 6.10 Check what this lesson claimed
 

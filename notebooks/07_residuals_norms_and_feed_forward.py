@@ -205,7 +205,7 @@ norm_axes()
 #
 # <!-- slide:
 # [print]
-# Only batch norm does, with padding, too: a translation would depend on the other sentences of the batch. -->
+# Only batch norm does, with padding, too. It takes its means from the batch, so in training a sentence depends on the others. (In use it takes constants from training. Then this is over, but it is another function than in training.) -->
 
 # %%
 rng = np.random.default_rng(0)
@@ -221,9 +221,9 @@ for name, f in (("layer norm", LayerNorm(8)), ("batch norm", BatchNorm(8))):
 print("one token alone, batch norm:", f(x[:1, :1])[0, 0])
 
 # %% [markdown]
-# Only batch norm does, with padding, too: a translation would depend on the other sentences of the batch. <!-- result -->
+# Only batch norm does, with padding, too. It takes its means from the batch, so in training a sentence depends on the others. (In use it takes constants from training. Then this is over, but it is another function than in training.) <!-- result -->
 #
-# A model that writes begins with one token: that row *is* its mean, and batch norm gives zeros. Layer norm **normalises a token by its own features
+# With the statistics of its batch, a single token gives zeros: that row *is* its mean. Layer norm **normalises a token by its own features
 # alone**.
 #
 # ## 7.4 Back through the norm
@@ -447,8 +447,8 @@ for name, x in {"without, at the end": without[:, -1], "without, at its best ste
 # <!-- slide: Write your number down, then measure
 # The opening drew the gradient of the *weights*, since these learn. Ask the same of 24 pre-norm layers, `PreNormEncoderLayer(64, 256, 4, rng=rng)` with seed 0: send a random gradient in at the top, and divide the length of the gradient of $W_1$ in the lowest layer by that in the top layer. What do you get? -->
 #
-# The opening drew the gradient of the *weights*. Take 24 pre-norm layers, `PreNormEncoderLayer(64, 256, 4, rng=rng)` with seed 0, send a random
-# gradient in at the top, and divide the length of the gradient of $W_1$ in the lowest layer by that in the top layer. What do you get?
+# The opening drew the gradient of the *weights*. Take 24 pre-norm layers, `PreNormEncoderLayer(64, 256, 4, rng=rng)` with seed 0, send $x$
+# of shape (4, 10, 64) through and a random gradient back, and divide the length of the gradient of $W_1$ of the feed-forward network in the lowest layer by that in the top layer. What do you get?
 
 # %% show=false
 from aiayn_course.exercises import judge
@@ -468,7 +468,7 @@ measured = lengths[0] / lengths[-1]
 judge(7, predicted, measured)
 
 # %% [markdown]
-# Several times as long below as above. We guess: the straight path keeps the gradient that arrives, and every norm divides by a size that grows with the layer (Lesson 7.7), so the lowest layers get the most. <!-- result -->
+# Several times as long below as above. Each sub-layer adds to the gradient what comes back through it. With the straight path alone the ratio is about 1, and without the norms' division by their spread it is thousands (three seeds each). <!-- result -->
 #
 # ## 7.10 Check what this lesson claimed
 

@@ -347,8 +347,8 @@ for row, factor in enumerate(("with the factor   ", "without the factor")):
 # Two different words at one position are more alike, with a mean cosine of almost 1. A position is $\sqrt{256} = 16$ long and a word about 1, so the
 # position drowns the word. <!-- result -->
 #
-# Longer rows of $E$ would not do: at the end of the model a word's score, its **logit**, is its row of $E$ times the output (Section 3.4), and would be
-# large (Lesson 3). So the layer multiplies the word by $\sqrt{d_\mathrm{model}}$, about 22.6. With it a word stays recognisable at every position.
+# The layer multiplies the word by $\sqrt{d_\mathrm{model}}$, about 23; the paper gives no reason. With it a word is recognisable at every position *at the start*. (Longer rows of $E$ would
+# also make the first scores larger, the **logits**, which are its rows times the output (Section 3.4).) Small models learn to copy without the factor, too, even sooner (three seeds, two widths).
 #
 # ## 8.6 Learned positions
 #
@@ -361,9 +361,9 @@ for row, factor in enumerate(("with the factor   ", "without the factor")):
 #
 # > **Predict.** With sinusoids, how many sequences of 10 symbols, two more than in training, are copied without a mistake?
 # >
-# > - Nearly all → Their codes can be computed. Nearly all → Their codes can be computed.
+# > - Nearly all → Their codes can be computed. Has the model seen such codes?
 # > - About half → Has training said what the codes of two new places mean?
-# > - Almost none <!-- true: trained.beyond(2)[:2].max() < 0.1 --> → Nothing in training said what these two codes mean.
+# > - Almost none <!-- true: trained.beyond(2)[:2].max() < 0.1 --> → Nothing in training said what these two codes mean. (If positions start at a random number in training, most of these sequences are copied: three seeds.)
 # >
 # > <!-- given: The models are trained with 1 to 8 symbols. -->
 
