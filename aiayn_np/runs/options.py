@@ -59,3 +59,13 @@ def check_options(options: dict) -> None:
     for name in ("norm", "positions") if like else ():
         if options[name] != NAMES[name][0]:
             raise ValueError(f"{name} must not be given with like={like}")
+
+
+def flat(config: dict) -> dict:
+    """Return the options in a checkpoint; an earlier version put them into four dicts."""
+    options = dict(config)
+    for part in ("model", "variants", "train", "task_options"):
+        options |= options.pop(part, {})
+    if options["task"] == "words":
+        options.setdefault("max_length", options["max_len"])           # it had no other windows
+    return DEFAULTS[options["task"]] | options                         # some came later

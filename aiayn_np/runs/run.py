@@ -14,7 +14,6 @@ import numpy as np
 from ..checks import check_sizes
 from ..files import ChangedError, CheckpointError, replacing
 from ..plotting.figures import save_figure
-from ..text.presets import DEFAULTS
 from ..training import loop
 from ..training.loss import LabelSmoothedCrossEntropy
 from ..training.ranks import ALONE, Alone
@@ -24,7 +23,7 @@ from .checkpoint import fitting, read_checkpoint, read_step, restore, save_check
 from .history import columns_of, csv_of, records_of
 from .language import LanguageTraining
 from .loaded import Loaded
-from .options import check_options
+from .options import check_options, flat
 from .pairs import PairTraining
 from .recipes import LanguageRecipe, LlamaRecipe, Recipe, trained_part
 from .symbols import Copy, Reverse, Sort
@@ -87,12 +86,15 @@ class Run:
                                     " --local-dir gpt2` writes", str(lost))
         header, parts = read_checkpoint(path)
         with fitting(path):
-            options = DEFAULTS[header["config"]["task"]] | header["config"]
+            options = flat(header["config"])
             kept = {name: array.tobytes() for name, array in parts.get("vocabulary", {}).items()}
+            if options.pop("vocabulary", None) and not kept:           # an earlier version's
+                kept = {"model": (folder / "vocabulary.model").read_bytes()}
             run = cls(folder, options, kept)
             restore(header, parts, run.model, optimizer=run.optimizer, rng=run.rng,
                     recent=run.recent)
-            run.history = records_of(parts["history"], run.task.record)
+            if columns := parts.get("history"):                        # not in an earlier version
+                run.history = records_of(columns, run.task.record)
         run.saved = run.optimizer.t
         return run
 
