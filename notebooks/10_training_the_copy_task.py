@@ -387,8 +387,8 @@ top.text(burst, 0.7, "burst", ha="center")
 fig
 
 # %% [markdown]
-# Below the upper dotted line it reads the source. At the end the loss is about what smoothing asks for. Late in training there is a burst of mistakes,
-# with each seed at another step (its cause is not examined). <!-- result -->
+# Below the upper dotted line it reads the source. At the end the loss is about what smoothing asks for. In this run, late in training, there is a burst
+# of mistakes. Most of the eight others have one, at various steps. (Its cause is not examined.) <!-- result -->
 #
 # <!-- say: Point at the upper dotted line, where it begins to read; then at step 200, where nearly all tokens are right; then at the burst. Tempting: it should fall to 0. Smoothing forbids it. -->
 #
@@ -445,18 +445,18 @@ for n in range(3, 9):
     print(f"{n} digits", np.round([token, token ** (n + 1), sequence], 2))
 
 # %% [markdown]
-# The mistakes sit in the long sequences; with 8 digits hardly one is right. Within one length (but for 8 digits) they are about *independent*: $L$
-# tokens, each right with $p$, are all right with $p^L$. <!-- result -->
+# The mistakes sit in the long sequences; with 8 digits hardly one is right. Within one length they are nearly *independent*: $L$ tokens, each right with
+# $p$, are all right with $p^L$. For 8 digits the power is too large, partly as the places differ: multiply the shares of the places instead. <!-- result -->
 #
-# <!-- say: Go down the right column. Say: one number for all hides that short sequences are learned and long ones not yet. Then compare it with the middle: within one length, chance is enough. Tempting: mistakes follow one another, as a wrong token misleads the next; but here each token was asked for after the true prefix. -->
+# <!-- say: Go down the right column. Say: one number for all hides that short sequences are learned and long ones not yet. Then compare it with the middle: within one length, chance is nearly enough. Tempting: mistakes follow one another, as a wrong token misleads the next; but here each token was asked for after the true prefix. -->
 #
 # ## 10.8 The last states, averaged
 #
-# The paper averages the last five checkpoints of its base model (Section 6.1): the mean of each *parameter*. Take the five states that end in the worst one after step 240.
+# The paper averages the last five checkpoints of its base model (Section 6.1): the mean of each *parameter*. Take five states, the last of them in the burst.
 #
-# <!-- slide: The mean hardly follows one bad state
+# <!-- slide: The mean copies more than each of the five
 # ![]
-# These five were chosen, because the last of them is the worst. -->
+# These five were chosen: the last of them stands in the burst. -->
 
 # %%
 worst = min((step for step in models if step > 240), key=lambda step: history[step - 1].accuracy)
@@ -471,9 +471,9 @@ ax.set(xlabel="step: share", ylabel="copied exactly", xlim=(-0.5, 5.5), ylim=(0,
 ax.figure
 
 # %% [markdown]
-# In this chosen case, the mean copies more than the last state does. A single state may jump away; the mean hardly follows. <!-- result -->
+# In this chosen case the mean copies more than each of its five states. <!-- result -->
 #
-# <!-- say: Point at the last state, in the burst, and at the mean. Say that the five states were chosen to show it. Tempting: the outputs are averaged. It is the parameters. -->
+# <!-- say: Point at the five states, the last of them in the burst, and at the mean. Say that they were chosen. Tempting: the outputs are averaged. It is the parameters. -->
 #
 # ## 10.9 Let it write
 #
@@ -519,8 +519,9 @@ measured = token_scores(mended_cache)[0]
 judge(10, predicted, measured)
 
 # %% [markdown]
-# Higher than without the mend: it begins better, and 30 steps later it is behind. The first loss says how sure a model is, not how fast it will
-# learn. <!-- result -->
+# Higher than without the mend: it begins better, and 30 steps later it is behind. But $E$ is also the embedding, so this mend makes the tokens small
+# beside the positions. (A small matrix at the top alone was behind at step 30, ahead at step 100: three seeds.) The first loss says how sure a model is,
+# not how fast it will learn. <!-- result -->
 #
 # ## 10.11 Check what this lesson claimed
 
@@ -532,7 +533,7 @@ assert abs(losses[0] - np.log(13)) > 5 * abs(token_scores(loss_cache)[0] - np.lo
 assert even < exact < 0.5
 assert sequence < 0.1                                                 # of those with 8 digits
 assert abs(exact - right.all(axis=1).mean()) < 0.005                   # but for rounding
-assert exact_mean >= states_right[-1]                                  # the mean hardly follows
+assert exact_mean >= states_right[-1]                                  # the mean copies more
 assert right_now.min() > 0.85
 print("all true")
 
@@ -543,7 +544,7 @@ print("all true")
 #   $1 - \epsilon_{ls} + \epsilon_{ls}/|V|$ is punished.
 # - Adam divides by the size of the gradient, so the rate sets the size of a step. Warm-up makes the first steps small; post-norm then learned at a higher rate.
 # - Whole sequences are right far more rarely than tokens, long ones most rarely.
-# - The mean of the last states can be steadier than a single state.
+# - The mean of the last states can be better than each of them.
 #
 # **What you can do now:** write a training loop, set its rate, and say what a loss curve means (Exercises 10, 11 and 13).
 #
@@ -564,8 +565,7 @@ print("all true")
 # <details><summary>Answer</summary>
 #
 # Both. The loss that is minimised is the smoothed one, and its minimum is the entropy of $q$, not 0. `Progress.loss` is the cross-entropy *without*
-# smoothing, $-\ln p_\mathrm{target}$, so that runs with different `eps_ls` can be compared. For $p = q$ it is
-# $-\ln(1 - \epsilon_{ls} + \epsilon_{ls}/|V|)$.
+# smoothing, $-\ln p_\mathrm{target}$, so that runs with different `eps_ls` can be compared.
 #
 # </details>
 #

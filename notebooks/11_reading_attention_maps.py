@@ -226,7 +226,7 @@ threshold = max(chance)
 # [print]
 # From here on, a job needs a margin above this threshold. -->
 #
-# By chance alone one of 240 margins reaches 0.21: our threshold, a strict one for the 48 of one model. Three of the five are at `<eos>`, which stands in all sequences. <!-- result -->
+# By chance alone one of 240 margins reaches 0.21: our threshold, a usual one: among forty other untrained models three were above it. Three of the five are at `<eos>`, which stands in all sequences. <!-- result -->
 #
 # <!-- say: Three of the five are at `<eos>`, the one token that stands in all sequences. Point at 0.21: nobody trained this head, and still it seems to have a job. Say: whoever looks at 240 numbers will find a large one. Tempting: nearly nothing, which is true of most, but not of the best. -->
 #
@@ -364,10 +364,12 @@ ax.set(xlabel="what is muted: layer, head (green: aligned best; thin: eight mode
 ax.figure
 
 # %% [markdown]
-# <!-- slide: One head can mostly be spared, all four of layer 2 cannot
-# ![] -->
+# <!-- slide: Mostly one head can be spared, all four of layer 2 cannot
+# ![]
+# In some of the eight models (thin) a single head of layer 2 cannot. -->
 #
-# With one head muted, about four in five sequences are right on average; without all four heads of layer 2 hardly any. <!-- result -->
+# With one head muted, about four in five sequences are right on average; without all four heads of layer 2 hardly any. In some
+# of the eight models (thin) even one of these cannot be spared. <!-- result -->
 #
 # <!-- say: Point at the last bar, then at the four bars before it: each of these heads can mostly be spared, all four cannot. Ask for a reason before the next slide. -->
 #
@@ -402,13 +404,13 @@ for seed, model in enumerate(copiers):
 #
 # <!-- say: Exactly 0, with every seed. Compare the two costs in each row. Tempting: the others make up for it. They do the same as before. And: the brightest map shows the head that matters. Not with every seed. -->
 #
-# Muting asks what *this model* needs. Does the *task* need it? Wiegreffe and Pinter (2019) hold the attention uniform. Here $W^Q$ of all cross-attention stays 0, so each row looks at all keys alike, and all else learns.
+# Muting asks what *this model* needs. Can another do without looking? Wiegreffe and Pinter (2019) hold the attention uniform. Here $W^Q$ of all cross-attention stays 0, so each row looks at all keys alike, and all else learns.
 #
 # > **Predict.** Such a model learns to sort. Which share of 500 sequences has it right after at most 1000 steps?
 # >
 # > - None → It gets the mean of all values. What can a mean still hold?
 # > - About half → Is a symbol lost in the mean?
-# > - Nearly all <!-- true: min(uniform) > 0.95 --> → The task does not need a place to look at.
+# > - Nearly all <!-- true: min(uniform) > 0.95 --> → The mean of the values is enough.
 # >
 # > <!-- given: A model sorts six symbols. In a second one every row of the cross-attention looks at all keys alike, and all else learns. -->
 
@@ -426,11 +428,12 @@ for seed in range(2):
     print(f"seed {seed}  uniform maps: {end.validation:.1%} sorted right, after {end.step} steps")
 
 # %% [markdown]
-# <!-- answer: Sorting does not need a place to look at
+# <!-- answer: A model can sort without a place to look at
 # [print]
-# Muting asks what this model needs, uniform maps ask what the task needs. -->
+# Muting asks what this model needs, uniform maps whether some model can do without looking. -->
 #
-# The task does not need that head: the map of Lesson 11.4 shows one way to sort. (We guess: the mean of the values still says which symbols there are.) <!-- result -->
+# Sorting does not need that head: the map of Lesson 11.4 shows one way. Nor does copying: with uniform maps it is learned too, more slowly (three
+# seeds). So the mean of the values says which symbol stood where. (We guess: the encoder writes the place into each value.) <!-- result -->
 #
 # ## 11.7 Change the input
 #
@@ -514,8 +517,8 @@ print(f"what would show it wrong  a margin below {threshold:.2f}")
 # > **Predict.** The cross-attention of layer 1 is muted. Which share of 500 sequences does the model still write backwards?
 # >
 # > - Nearly all → Its map shows hardly an order. Does it bring nothing?
-# > - About half → The digits come through layer 2 alone.
-# > - Less than a third <!-- true: shares[0] < 1 / 3 --> → A map that shows little can carry what the model needs.
+# > - About half → Without layer 1, does layer 2 still know where the end is?
+# > - Less than a third <!-- true: shares[0] < 1 / 3 --> → Layer 2 works with what layer 1 adds.
 # >
 # > <!-- given: A model of two layers with one head each writes digits backwards. The map of layer 2 shows the due digit, that of layer 1 hardly an order. -->
 
@@ -538,10 +541,12 @@ untrained = [np.subtract(*job_table(of_lesson_1(np.random.default_rng(seed)), fi
 print(f"largest margin of 20 untrained models  {max(untrained):.2f}")
 
 # %% [markdown]
-# <!-- answer: A map that shows little may be needed
+# <!-- answer: Layer 1 is needed, and muting does not say for what
 # [print] -->
 #
-# Layer 1 is needed, though its map shows hardly an order: both layers lie above what untrained models reach, and without either most is lost. <!-- result -->
+# Both layers lie above untrained models, and without either most is lost. What does layer 1 bring? In a control its output was replaced by its mean over
+# sequences of the same length: more than nine in ten were right again (three seeds). So it tells mostly the length and the place, hardly the digits.
+# Muting says that a part is needed, not for what. <!-- result -->
 
 # %% [markdown]
 # ## 11.9 Yours: does the reversing model count places, too?
@@ -583,7 +588,7 @@ assert four < 0.1 < 0.7 < muted.mean(axis=1).min()
 assert all(added > 0.4 * together for _, together, added, _ in most)
 assert not all(same for *_, same in most)                              # aligned best, missed most
 assert moves["copy"].sum() / 6 < 1.2
-assert min(uniform) > 0.95                                            # sorting needs no place to look at
+assert min(uniform) > 0.95                                            # a model can sort without looking
 assert min(looks_due - by_chance) > max(untrained)                     # both layers of Lesson 1's model
 assert max(shares) < 1 / 3                                             # both are needed
 print("all true")
@@ -593,7 +598,7 @@ print("all true")
 #
 # - A row of a cross-attention map has read one token and writes the next. Label it with both.
 # - "The head looks at X" is a mean weight on X, against shuffled places *and* untrained models: among many heads and jobs one stands out by chance.
-# - A map does not say whether the head is needed. To know that, mute it, change the input.
+# - A map does not say whether the head is needed. To know that, mute it, change the input. To know for what, put in its mean.
 #
 # **What you can do now:** turn a sentence about a head into a number, with a baseline and an experiment. Lesson 14 does so on a translation.
 #
@@ -621,7 +626,6 @@ print("all true")
 #
 # <details><summary>Answer</summary>
 #
-# Not for sure. What the others bring may be enough, as here: a single head of layer 2 may hardly be missed, and all four are (Lesson 11.6). It may
-# serve inputs that are not in your test. You have shown that the model does not need it *alone*, on *these* sequences.
+# Not for sure. What the others bring may be enough, as here: a single head of layer 2 may hardly be missed, and all four are (Lesson 11.6). You have shown that the model does not need it *alone*, on *these* sequences.
 #
 # </details>

@@ -298,11 +298,12 @@ for name in ("scaled dot", "dot", "dot, scores start small", "additive", "additi
     print(f"{name:24} {min(ends[name]):.2f} to {max(ends[name]):.2f}")
 
 # %% [markdown]
-# <!-- slide: The start decides: a small start does without the scale, a large one spoils additive attention
+# <!-- slide: At this width a small start does without the scale
 # [print]
-# So at this width what helps is that scores start small, whatever makes them so. -->
+# A large $v$ spoils additive attention, and smaller $W$ and $U$ do not mend that. -->
 #
-# With a small start the dot product needs no scale, and with a large one additive attention falls behind. So at this width what helps is that scores start small, whatever makes them so. <!-- result -->
+# With a small start the dot product needs no scale at this width. With a large $v$ additive attention falls behind, and smaller $W$ and $U$ do not mend
+# that (three seeds). The scale does more than make the start small: with the same large start the scaled dot product is still ahead. <!-- result -->
 #
 # The experiment `additive` trains three scores with five seeds at each width:
 #
@@ -457,7 +458,8 @@ measured = loss_at_256(scoring.dot_attention, 256**-0.25) / loss_at_256(None, 1)
 judge(12, predicted, measured)
 
 # %% [markdown]
-# Several times as large: at this width a small start does not do all that the scale does. <!-- result -->
+# Several times as large: at this width a small start does not do all that the scale does. (We guess: a step of Adam is as large for small
+# numbers, and without the scale it moves a score farther. Try a smaller rate for $W^Q$ and $W^K$.) <!-- result -->
 #
 # ## 12.9 Check what this lesson claimed
 
@@ -475,7 +477,7 @@ print("all true")
 #
 # - Four scores, two ideas: a product of $q$ and $k$, or a small network that adds them. "General" is what the projections
 #   of multi-head attention do already; "concat" is "additive".
-# - Additive needs tanh, else it cannot depend on the query. It needs no scale, since $v$ starts with variance $1/d_a$; so the
+# - Additive needs a bend, here the tanh, else it cannot depend on the query. It needs no scale, since $v$ starts with variance $1/d_a$; so the
 #   variance of the score is about 0.4 at every width.
 # - It pays with $d_a$ numbers for each pair where the dot product keeps one, and with time.
 #

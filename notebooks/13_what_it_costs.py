@@ -61,10 +61,10 @@ for name, layer in layers.items():
     print(f"{name:15} {np.abs(moved[-1]).max():.0e}")
 
 # %% [markdown]
-# <!-- slide: Two layers do not notice at all, the recurrent one hardly, and self-attention does
+# <!-- slide: Two layers do not notice at all, the recurrent one, with these numbers, hardly, and self-attention does
 # [print] -->
 #
-# Two layers do not notice at all, the recurrent one hardly, and self-attention does. <!-- result -->
+# Two layers do not notice at all, the recurrent one, with these numbers, hardly, and self-attention does. <!-- result -->
 #
 # <!-- slide:
 # ![] -->
@@ -194,9 +194,10 @@ for name, time in zip(("every step waits", "no step waits", "one product"), trie
 # %% [markdown]
 # <!-- slide: The steps take as long if none waits for another; one product is faster
 # [print]
-# One thread never waits. Many small products take longer than a large one. -->
+# One thread never waits. Many calls and small products take longer than one large product. -->
 #
-# No: the loop takes as long if no step waits, and one product is faster than $n$ small ones. Waiting costs those who have more workers than one (Lesson 13.4). <!-- result -->
+# No: the loop takes as long if no step waits. About half of the gap is the price of many NumPy calls; the rest is many small products in place of a large
+# one. Waiting costs those who have more workers than one (Lesson 13.4). <!-- result -->
 #
 # ## 13.3 Memory: the map
 #
@@ -451,8 +452,8 @@ measured, _ = count(no_waiting, longer)
 judge(13, predicted, measured)
 
 # %% [markdown]
-# One. No product needs another's result, so 48 workers could take a step each. One worker still takes all 48, one after the other: the chain waits, not
-# the clock of one thread. <!-- result -->
+# One: 48 workers could take a step each. One thread still does all steps; the chain only says how
+# many must follow one another. <!-- result -->
 #
 # ## 13.9 Check what this lesson claimed
 

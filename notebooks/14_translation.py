@@ -276,7 +276,7 @@ fig
 # > **Predict.** After three epochs the model has about three quarters of the *test* numbers exactly right. What is its BLEU then?
 # >
 # > - About 92 → One wrong word leaves most runs of words right. <!-- true: 90 < scores["after 3 epochs"][1] < 97 -->
-# > - About 60 → A wrong word spoils up to four runs of four words; a number has many more.
+# > - About 77 → That is the share of numbers without a mistake. What does BLEU give for a number with one wrong word?
 # > - About 60 → A wrong word spoils up to four runs of four words, but a number has many other runs.
 # >
 # > <!-- given: The paper measures BLEU (Papineni et al., 2002), from 0 to 100: which share of a translation's runs of one, two, three and four words stands in the reference, too? The four shares are multiplied, and BLEU is the fourth root of the product, times 100. (Too short a translation loses.) -->
@@ -504,7 +504,7 @@ for name, pairs in (("years", years[100:]), ("years and 400 numbers", years[100:
 print(f"you predicted {predicted:.0%} for the old numbers after the years")
 
 # %% [markdown]
-# It learns the years, and forgets more than a third of the numbers: *zwei hundert drei und fünfzig* has lost its hundred. With 400 of the old pairs
+# It learns the years, and here forgets more than half of the numbers: *zwei hundert drei und fünfzig* has lost its hundred. With 400 of the old pairs
 # among the new ones it learns the years too, and forgets almost nothing. (One training of each is an example.)<!-- repository only -->
 # [Go on with a model](../docs/going-on.md) does it on the command line, with a GPT-2 too.<!-- end --> <!-- result -->
 #
