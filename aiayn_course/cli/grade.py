@@ -2,6 +2,7 @@
 
 import contextlib
 import csv
+import difflib
 import io
 import itertools
 import os
@@ -41,6 +42,9 @@ def grade_command(args):
 
     must_be_possible(args)
     handed_in = submissions(args.folder, args.exercise)
+    if not handed_in and args.exercise:
+        raise UsageError(say("no file in {folder} belongs to the exercise {name}",
+                             folder=args.folder, name=args.exercise))
     if not handed_in:
         raise UsageError(say("{folder} must hold files such as ann/01_softmax.py, got none;"
                              " aiayn-np exercises --teacher writes a page on it, TEACHING.md",
@@ -73,8 +77,10 @@ def must_be_possible(args):
         raise UsageError(say("FOLDER must be a folder that holds submissions, got {folder}",
                              folder=args.folder))
     if args.exercise not in (None, *EXERCISES):
+        close = difflib.get_close_matches(args.exercise, EXERCISES, 1)
+        meant = say("; did you mean {name}?", name=close[0]) if close else ""
         raise UsageError(say("exercise must be one of {names}, got {name}",
-                             names=", ".join(EXERCISES), name=args.exercise))
+                             names=", ".join(EXERCISES), name=args.exercise) + meant)
     check_number("timeout", args.timeout, 0, 1e6, open_low=True)
     check_number("memory", args.memory, 256, 1e7)                      # Python and NumPy need that
 

@@ -210,7 +210,6 @@ def write_out(files, path, pages=False):
 
     with new_folder(path) as folder:                                   # empty while models train
         if pages:
-            note(f"three models are trained for the pages: at most {MINUTES} minutes on two cores")
             make_pages(folder / "live")
         for name, content in files.items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)

@@ -3,7 +3,7 @@
 import tempfile
 from pathlib import Path
 
-from aiayn_np.cli.common import UsageError
+from aiayn_np.cli.common import UsageError, note
 from aiayn_np.cli.train import interruptible, print_results, take_steps
 from aiayn_np.runs.run import Run
 from aiayn_np.runs.start import start_run
@@ -39,6 +39,7 @@ def make_pages(out: Path, lessons: str = "") -> None:
 
     for package in ("sentencepiece", "sacrebleu"):                     # for the number words
         extra(package)
+    note(f"three models are trained for the pages: at most {MINUTES} minutes on two cores")
     out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as name, interruptible():
         for page in PAGES:

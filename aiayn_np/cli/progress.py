@@ -51,10 +51,11 @@ class Reporter(contextlib.AbstractContextManager):
         now = time.perf_counter()
         loss, speed = float(np.mean(self.losses)), len(self.losses) / max(now - self.last, 1e-9)
         left = (self.steps - p.step) * (now - self.started) / (p.step - self.done)
+        most = "at most " if type(p).solved and not p.solved else ""   # a toy task ends when solved
         self.losses, self.last = [], now
         return (f"step {p.step} of {self.steps}: loss {loss:.3f},"
                 f" perplexity {math.exp(min(loss, 99)):.1f}, {speed:.3g} steps/s,"
-                f" {clock(left)} left{p.told()}")
+                f" {most}{clock(left)} left{p.told()}")
 
 
 def progress_bar(steps, done, **options):

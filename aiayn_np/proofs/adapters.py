@@ -19,6 +19,7 @@ else is refused by one sentence, and never judged:
 
 import contextlib
 import copy
+import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -31,7 +32,9 @@ from .pytorch import is_of_torch, of_torch
 from .report import FORGOTTEN, NO_FLOATS, NOT_TAKEN, OUTSIDE
 
 WRAP = ("; two functions around it are checked: check_gradients(as_layer(forward=lambda x:"
-        " (y, cache), backward=lambda grad_y, cache: grad_x, parameters={}, gradients={}), x)")
+        " (y, cache), backward=lambda grad_y, cache: grad_x, parameters={}, gradients={}), x),"
+        " after: from aiayn_np.proofs.adapters import as_layer")
+INTEGERS = "are the inputs integers? Give x as floats"
 NOT_FIRST = {"y", "out", "output"}  # names that no gradient has
 MISSES = 1e-3  # the part of a sum that a linear backward may miss: it may round to float32
 
@@ -82,21 +85,28 @@ def parts_of(layer: Any) -> Layer | None:
     forward = getattr(layer, "forward", layer)
     if not callable(forward) or not hasattr(layer, "backward") or not hasattr(layer, "__dict__"):
         raise TypeError(f"layer must be an object with forward and backward, got {layer!r:.60}")
-    named = layer if isinstance(layer, type) else type(layer)
-    return Layer(forward if forward is not layer else layer.__call__, layer.backward,
-                 title=named.__name__)
+    title = getattr(layer, "__name__", type(layer).__name__)
+    return Layer(forward if forward is not layer else layer.__call__, layer.backward, title=title)
 
 
 def read(layer: Any, inputs: tuple, options: dict) -> "Reading | None":
     """Return the Reading of a layer, or None if it has the form of this package.
 
-    Raises TypeError, with two functions that may stand around the layer, if nothing was understood.
+    Raises TypeError, with two functions that may stand around the layer, if nothing was understood;
+    without them for a class, for inputs of integers, and for an error that forward raised.
     """
+    if isinstance(layer, type) and not is_of_torch(layer) and "self" in arguments(
+            getattr(layer, "forward", read)):
+        raise TypeError(f"layer must be an object, got the class {layer.__name__},"
+                        f" give an instance: {layer.__name__}(...)")
     try:
         parts = parts_of(layer)
         return None if parts is None else reading_of(Calls(parts, inputs, options))
     except Exception as error:                                   # an error in code that is not ours
-        raise TypeError(f"{error}{WRAP}") from error
+        frames = [frame.f_code for frame, _ in traceback.walk_tb(error.__traceback__)]
+        if Calls.forward.__code__ in frames[:-1]:
+            raise TypeError(f"your forward raised {type(error).__name__}: {error}") from error
+        raise TypeError(f"{error}{'' if INTEGERS in str(error) else WRAP}") from error
 
 
 class Split(NamedTuple):
@@ -364,7 +374,8 @@ def is_floats(x: Any) -> bool:
 
 def joined(outputs: list) -> Any:
     """Return one output as it is, and several as one vector, end to end."""
-    if wrong := [type(x).__name__ for x in outputs if not is_floats(x)]:
+    if wrong := [f"an array of {x.dtype}; {INTEGERS}" if isinstance(x, np.ndarray)
+                 else type(x).__name__ for x in outputs if not is_floats(x)]:
         raise TypeError(f"an output must be an array of floats, got {wrong[0]}")
     return outputs[0] if len(outputs) == 1 else np.concatenate([np.ravel(x) for x in outputs])
 

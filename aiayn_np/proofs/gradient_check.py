@@ -22,17 +22,7 @@ import numpy as np
 from .adapters import read
 from .finding import arguments, arrays_in
 from .report import ALL, BESIDE_KINK, KINK, GradientReport, Row, Verdict
-from .slopes import (
-    COMPLEX_STEP,
-    FLOAT32,
-    FLOOR,
-    SHARE,
-    STEPS,
-    TOLERANCE,
-    UNIT,
-    Slope,
-    decided,
-)
+from .slopes import COMPLEX_STEP, FLOAT32, FLOOR, SHARE, STEPS, TOLERANCE, UNIT, Slope, decided
 
 TRIES = 8  # number of points beside a kink, and of directions to find one
 BESIDE = 0.03  # distance from a kink to the next point, relative to the largest number

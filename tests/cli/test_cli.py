@@ -361,10 +361,11 @@ def test_the_live_bar_has_the_validations_above_it_and_ends_full_when_solved(mon
         reporter.report(Progress(1, 2.0, 0.5, 0.1, 1.0, validation=0.25))
         reporter.report(Progress(2, 1.0, 0.75, 0.1, 2.0))
         assert "step 1 of 100: loss 2.000, perplexity 7.4," in screen.getvalue()
+        assert "at most" in screen.getvalue()                          # it ends when solved
         assert "; tokens right 50.0%, longest sequences right 25.0%" in screen.getvalue()
         assert "step 2" not in screen.getvalue()                       # the bar counts it
         reporter.report(Progress(3, 1.0, 0.75, 0.1, 2.0, validation=1.0))
-        assert "0 s left; tokens right 75.0%, all sequences right 100.0%" in screen.getvalue()
+        assert "/s, 0 s left; tokens right 75.0%, all sequences right 100.0%" in screen.getvalue()
         assert reporter.bar.total == reporter.bar.n == 3
     run.optimizer.t = 40
     with Reporter(run) as reporter:

@@ -4,15 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from aiayn_np.reductions import (
-    FEW,
-    SHORT,
-    add_at,
-    column_sum,
-    row_max,
-    row_mean,
-    row_sum,
-)
+from aiayn_np.reductions import FEW, SHORT, add_at, column_sum, row_max, row_mean, row_sum
 
 SHAPES = [(3,), (5, 7), (2, 3, 4, 5), (4, 1), (1, 6), (0, 3), (2, 0, 5), (3, SHORT), (3, SHORT + 1),
           (2, 3, SHORT + 1)]

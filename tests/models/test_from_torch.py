@@ -10,14 +10,7 @@ from golden_arrays import frozen
 from parity import assert_same
 from same_model import D_MODEL, KINDS, model_of, ours, to_theirs
 
-from aiayn_np import (
-    Embedding,
-    Encoder,
-    EncoderLayer,
-    LayerNorm,
-    Linear,
-    ReLU,
-)
+from aiayn_np import Embedding, Encoder, EncoderLayer, LayerNorm, Linear, ReLU
 from aiayn_np.models import from_torch, to_torch
 from aiayn_np.models.twin import config_of
 from aiayn_np.variants.scoring import additive_attention

@@ -100,6 +100,21 @@ def test_what_is_no_gradient_and_no_cache_is_refused(rng):
             check_gradients(layer, x)
 
 
+def test_what_two_functions_would_not_mend_is_told_without_them(rng):
+    def mine(x):
+        raise ValueError("mine")
+
+    for layer, x, said in [
+        (Dense, rng.standard_normal(3), r"got the class Dense, give an instance: Dense\(...\)$"),
+        (Linear, rng.standard_normal(3), r"got the class Linear, give an instance: Linear\("),
+        ((mine, sine), rng.standard_normal(3), "^your forward raised ValueError: mine$"),
+        ((lambda x: (x * x, x), lambda dy, x: dy), np.arange(3),
+         r"of int\d+; are the inputs .* as floats$"),
+    ]:
+        with pytest.raises(TypeError, match=said):
+            check_gradients(layer, x)
+
+
 class Gradient:
     def compute(self, x):
         return x

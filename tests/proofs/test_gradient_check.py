@@ -8,16 +8,7 @@ import pytest
 from layers import LAYERS, STACKS, draw
 from proof import as_list, planted_error
 
-from aiayn_np import (
-    Cache,
-    Dropout,
-    Linear,
-    Module,
-    MultiHeadAttention,
-    Parameter,
-    ReLU,
-    Softmax,
-)
+from aiayn_np import Cache, Dropout, Linear, Module, MultiHeadAttention, Parameter, ReLU, Softmax
 from aiayn_np.proofs.adapters import as_layer
 from aiayn_np.proofs.gradient_check import check_gradients
 

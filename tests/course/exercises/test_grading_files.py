@@ -132,6 +132,7 @@ def test_a_name_that_is_not_utf_8_stops_no_table(tmp_path, capsys):
 @pytest.mark.parametrize(("argv", "what"), [
     (["nowhere"], "FOLDER must be a folder"), ([], "must hold files such as ann/01_"),
     (["--exercise", "soft"], "exercise must be one of softmax, layer norm"),
+    (["--exercise", "softmx"], "got softmx; did you mean softmax?"),
     (["--timeout", "0"], "--timeout must lie in (0, "),
     (["--memory", "10"], "--memory must lie in [256, "),
     (["--seed", "-1"], "--seed must be an integer of at least 0, got --seed=-1"),
@@ -141,6 +142,12 @@ def test_a_wrong_request_is_refused(tmp_path, argv, what, capsys):
     assert main(["grade", *folder, *argv]) == 2
     assert what in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_without_a_file_of_the_exercise_is_told(tmp_path, capsys):
+    (tmp_path / "anna_01_softmax.py").write_text(RIGHT)
+    assert main(["grade", str(tmp_path), "--exercise", "layer norm"]) == 2
+    assert f"no file in {tmp_path} belongs to the exercise layer norm" in capsys.readouterr().err
 
 
 @pytest.mark.slow
