@@ -533,7 +533,7 @@ assert abs(losses[0] - np.log(13)) > 5 * abs(token_scores(loss_cache)[0] - np.lo
 assert even < exact < 0.5
 assert sequence < 0.1                                                 # of those with 8 digits
 assert abs(exact - right.all(axis=1).mean()) < 0.005                   # but for rounding
-assert exact_mean >= states_right[-1]                                  # the mean copies more
+assert exact_mean > max(states_right)                                  # the mean copies more
 assert right_now.min() > 0.85
 print("all true")
 

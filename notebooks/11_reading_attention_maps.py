@@ -226,7 +226,7 @@ threshold = max(chance)
 # [print]
 # From here on, a job needs a margin above this threshold. -->
 #
-# By chance alone one of 240 margins reaches 0.21: our threshold, a usual one: among forty other untrained models three were above it. Three of the five are at `<eos>`, which stands in all sequences. <!-- result -->
+# By chance alone one of 240 margins reaches 0.21. This is our threshold, a usual one: of forty other untrained models three were above it. Three of the five are at `<eos>`, which stands in all sequences. <!-- result -->
 #
 # <!-- say: Three of the five are at `<eos>`, the one token that stands in all sequences. Point at 0.21: nobody trained this head, and still it seems to have a job. Say: whoever looks at 240 numbers will find a large one. Tempting: nearly nothing, which is true of most, but not of the best. -->
 #

@@ -61,10 +61,10 @@ for name, layer in layers.items():
     print(f"{name:15} {np.abs(moved[-1]).max():.0e}")
 
 # %% [markdown]
-# <!-- slide: Two layers do not notice at all, the recurrent one, with these numbers, hardly, and self-attention does
+# <!-- slide: Two layers do not notice at all, self-attention does, and the recurrent one hardly, with these numbers
 # [print] -->
 #
-# Two layers do not notice at all, the recurrent one, with these numbers, hardly, and self-attention does. <!-- result -->
+# Two layers do not notice at all, self-attention does, and the recurrent one hardly, with these numbers. <!-- result -->
 #
 # <!-- slide:
 # ![] -->

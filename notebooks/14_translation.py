@@ -445,7 +445,7 @@ print("exact without head 1, 2, 3, 4:", *(f"{share:.1%}" for share in muted))
 # Alignment is where a head looks; need is another question. -->
 #
 # Without the head that aligns so well nearly all is right as before; others are missed more. So it is not needed alone: heads 2 and 4 look at the tens
-# and the units, too. (One model is one example.) <!-- result -->
+# and the units, too, and with heads 1 and 2 muted together most numbers are lost. (One model is one example.) <!-- result -->
 #
 # ## 14.9 Yours: is the head enough?
 #

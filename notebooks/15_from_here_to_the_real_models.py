@@ -176,8 +176,9 @@ ax.plot(others["looks"].ravel(), others["without"].ravel(), ".", color="0.7", zo
 for head, at in enumerate(zip(looks, without)):
     layer = head // 4
     ax.plot(*at, "os"[layer], color=COLORS[layer])
-    ax.annotate(f"  layer {layer + 1}, head {head % 4 + 1}", at, va="top", fontsize=9)
-ax.set(xlabel="weight on what followed the same symbol", ylabel="rows right without it", xlim=(0, 1.25), xticks=(0, 0.5, 1), ylim=(-0.06, 1))
+    ax.annotate(f"  {layer + 1}.{head % 4 + 1}", at, va="bottom" if head == 3 else "top", fontsize=10)
+ax.set(xlabel="weight on what followed the same symbol", ylabel="rows right without it", title="2.3: head 3 of layer 2",
+       xlim=(0, 1.1), xticks=(0, 0.5, 1), ylim=(-0.06, 1))
 ax.legend(loc="lower center")
 ax.figure
 
