@@ -72,6 +72,7 @@ WORKS = {  # command -> how it is tried, what it prints
     "trace": ("trace runs/reverse '3 1 4'", "decoder"),
     "why": ("why runs/reverse '3 1'", r"most came from|no token speaks"),
     "check": ("check", "decoder"),
+    "vectors": ("vectors right", "right"),
     "zoo": ("zoo 1 2", "caught"),
     "figures": ("figures variance --measure", "variance.png"),
     "exercises": ("exercises answers/me", "answers"),
