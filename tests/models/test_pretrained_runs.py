@@ -12,12 +12,19 @@ from pages import ROOT, blocks
 from real_models import LINES, WORDS, make_bert, make_gpt2
 
 from aiayn_course.cli.main import main
-from aiayn_np import DecoderLayer, EncoderLayer, LearnedPositionalEncoding, Transformer
+from aiayn_np import (
+    DecoderLayer,
+    EncoderLayer,
+    LearnedPositionalEncoding,
+    Transformer,
+    greedy_decode,
+)
 from aiayn_np.files import CheckpointError
 from aiayn_np.models import load_bert, load_gpt2, load_marian
 from aiayn_np.models.gpt2 import GPT2
 from aiayn_np.models.marian_export import as_marian
 from aiayn_np.runs.open import open_run
+from aiayn_np.runs.run import Run
 from aiayn_np.text import translation
 from aiayn_np.text.extra import install_command
 from aiayn_np.training.tasks import CopyTask
@@ -25,6 +32,22 @@ from aiayn_np.variants.activations import SiLU
 from aiayn_np.variants.layer_options import layer_factory, set_eps
 from aiayn_np.variants.pre_norm import PreNormDecoderLayer, PreNormEncoderLayer
 from aiayn_np.variants.relative_position import relative_attention
+
+
+@pytest.mark.slow
+def test_an_exported_run_translates_as_before(trained, exported):
+    run, loaded = open_run(trained), load_marian(exported)
+    vocabulary = run.task.vocabulary
+    for mine, theirs in zip(vocabulary.encode(LINES), loaded.vocabulary.encode(LINES), strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+    src = run.task.source(LINES[1])
+    model = set_eps(Run.open(trained).trained(), 1e-5)
+    tgt = np.array([[1, 5, 7, 9]])
+    np.testing.assert_allclose(loaded.logits(src, tgt), model(src, tgt), rtol=0, atol=1e-5)
+    want = greedy_decode(model, src, bos=1, eos=2)
+    got = greedy_decode(loaded.model, src, bos=loaded.bos, eos=2)
+    np.testing.assert_array_equal(got, want)
+    assert loaded.vocabulary.decode(got[0]) == vocabulary.decode(want[0])
 
 
 def test_export_tells_of_its_other_eps(trained, tmp_path, capsys):
