@@ -20,11 +20,12 @@ if __name__ == "__main__":  # one thread, before a library of matrices is loaded
 import numpy as np
 
 from aiayn_np import Adam, CopyTask, ReverseTask, SortTask, Transformer, train
+from aiayn_np.runs.symbols import JUMP, LEARNED
 
 RESULT = Path(__file__).parent / "jumps.json"
 TASKS = dict(copy=CopyTask, reverse=ReverseTask, sort=SortTask)
 PAPER, LONGER = 0.98, 0.999  # beta_2 of the paper, and the value that most libraries begin with
-MOST, LEARNED, RISE, BEFORE = 1500, 0.15, 0.1, 10
+MOST, BEFORE = 1500, 10  # steps
 
 
 def trained(name, seed, beta_2):
@@ -48,7 +49,7 @@ def jumps(losses):
     first = next((i for i, loss in enumerate(losses) if loss < LEARNED), len(losses))
     rest, count, largest, is_up = losses[first:], 0, 0.0, False
     for i in range(1, len(rest)):
-        was_up, is_up = is_up, rest[i] - min(rest[max(0, i - BEFORE) : i]) > RISE
+        was_up, is_up = is_up, rest[i] - min(rest[max(0, i - BEFORE) : i]) > JUMP
         count += is_up and not was_up
         largest = max(largest, rest[i] - min(rest[:i]))
     return count, round(largest, 4)

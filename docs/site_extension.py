@@ -75,8 +75,6 @@ def proof(name, language):
 
 COLUMNS = re.compile(r"\S {3,}\S|  ->|^\w[\w, ]* : |^\w+ = ", re.MULTILINE)  # of formulas
 MARKUP = re.compile(r"(?<=\w)_(?!\w)|(?<![\w*])\*(?=\w)(?![^*]*\w\*)|\|")  # in plain text
-
-
 WHOLE = {"Sec. ": "Section ", "Eq. ": "Equation ", "Fig. ": "Figure "}  # a stop ends a summary
 WORDS = re.compile("|".join(map(re.escape, WHOLE)))
 

@@ -459,7 +459,7 @@ measured = softmax(row.value)[1]
 judge(2, predicted, measured)
 
 # %% [markdown]
-# It has learned. Where the gradient is smaller than $\varepsilon$, the steps of Adam are small, too. (With the old $\varepsilon$ it needs about 500 steps.) <!-- result -->
+# It has learned. Where the gradient is smaller than $\varepsilon$, the steps of Adam are small, too. (With the old $\varepsilon$ it needs more steps.) <!-- result -->
 #
 # ## 2.9 Check what this lesson claimed
 #

@@ -22,7 +22,7 @@ LAYER, OURS = "transformer.h.*", "stack.encoder.layers.*"
 class GPT2(Pretrained):
     """The folder of a GPT-2 or of another GPT2LMHeadModel.
 
-    `model` is a LanguageModel;  ends : the ids that end a text
+    `model` is a LanguageModel; `ends` are the ids that end a text.
 
     No id is masked, not even the id of padding: often this is the id of <|endoftext|>, which occurs
     in texts. Padding at the end changes no earlier logit.

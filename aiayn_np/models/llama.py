@@ -25,9 +25,9 @@ STRETCH = ("factor", "low_freq_factor", "high_freq_factor", "original_max_positi
 class Llama(Pretrained):
     """The folder of a LlamaForCausalLM, or of a Mistral, Qwen2 or Qwen3 of this kind.
 
-    `model` is a LanguageModel of LlamaLayers. No id is masked, as in GPT2.
+    `model` is a LanguageModel of LlamaLayers; `ends` are those of a GPT2. No id is masked, as in
+    GPT2.
 
-    ends : the ids that end a text
     biases : the letters, some of "QKVO", of the projections of attention that have biases
     """
 

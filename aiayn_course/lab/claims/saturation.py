@@ -132,11 +132,11 @@ def saturation(d_k=WIDTHS, *, n_keys=(32, 8, 128), queries=2048, seed=0):
     d_k : increasing widths           n_keys : numbers of keys for each query
     queries : a multiple of 64, at least 64; a quarter of them for all numbers of keys but the first
     """
-    both = [measured(d_k, n, queries if n == n_keys[0] else max(queries // 4, GROUP),
-                      np.random.default_rng(seed)) for n in n_keys]
-    own, *found = (Saturation(np.array(d_k), np.array(n_keys), np.zeros((0, 3, len(d_k))), *arrays)
-                   for arrays in both)
-    own.others = np.array([[*f.shares, f.mean_shares] for f in found])
+    own, *others = (Saturation(
+        np.array(d_k), np.array(n_keys), np.zeros((0, 3, len(d_k))),
+        *measured(d_k, n, queries if n == n_keys[0] else max(queries // 4, GROUP),
+                  np.random.default_rng(seed))) for n in n_keys)
+    own.others = np.array([[*other.shares, other.mean_shares] for other in others])
     return own
 
 
