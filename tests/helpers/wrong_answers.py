@@ -33,7 +33,7 @@ WRONG = [
     (3, "Linear", "wrong type", ("return y, Cache(x=x)", "return y.tolist(), Cache(x=x)")),
     (3, "Linear", "not summed", ("grad_rows.sum(axis=0)", "grad_y")),
     (2, "LayerNorm", "not summed", ("grad_y.sum(axis=positions)", "grad_y")),
-    (3, "Linear", "transposed", ("+= rows.T @ grad_rows", "+= grad_rows.T @ rows")),
+    (3, "Linear", "shapes", ("+= rows.T @ grad_rows", "+= grad_rows.T @ rows")),
     (1, "Softmax", "axis lost", ("mean_grad = (grad_weights * weights).sum(axis=-1, keepdims=True)",
                                  "mean_grad = (grad_weights * weights).sum(-1)")),
     (4, "ScaledDotProductAttention", "order", (
@@ -106,8 +106,8 @@ WRONG = [
     (2, "LayerNorm", "factor left out", ("(grad_y * n).sum(axis=pos", "grad_y.sum(axis=pos")),
     # Linear
     (3, "Linear", "bias missing", ("y = y + self.b.value", "pass")),
-    (3, "Linear", "replaced by ones", ("grad_y.reshape(-1, self.d_out)\n",
-                                       "np.ones(grad_y.shape).reshape(-1, self.d_out)\n"),
+    (3, "Linear", "wrong", ("grad_y.reshape(-1, self.d_out)\n",
+                            "np.ones(grad_y.shape).reshape(-1, self.d_out)\n"),
      ("return grad_y @", "return np.ones(grad_y.shape) @")),
     # Attention
     (4, "ScaledDotProductAttention", "scale by the length", (
@@ -149,8 +149,7 @@ WRONG = [
         "x.reshape(*x.shape[:-2], h, x.shape[-2], x.shape[-1] // h)"), (
         "x = x.swapaxes(-2, -3)\n    return x.reshape(*x.shape[:-2], x.shape[-2] * x.shape[-1])",
         "return x.reshape(*x.shape[:-3], x.shape[-2], x.shape[-3] * x.shape[-1])")),
-    (6, "MultiHeadAttention", "linear_O left out", ("return y, c\n", "return merge_heads(heads), c"
-                                                   "\n")),
+    (6, "MultiHeadAttention", "wrong", ("return y, c\n", "return merge_heads(heads), c\n")),
     (6, "MultiHeadAttention", "another part", ("self.linear_V.forward(x_V)",
                                                          "self.linear_K.forward(x_V)")),
     (6, "MultiHeadAttention", "another array", ("self.linear_V.forward(x_V)",
@@ -166,7 +165,7 @@ WRONG = [
     (7, "ReLU", "another array", ("grad_y * (cache.x > 0)", "np.where(grad_y > 0, grad_y, 0)")),
     (7, "PositionwiseFeedForward", "ReLU missing", (
         "self.linear_2.forward(active)", "self.linear_2.forward(hidden)")),
-    (7, "PositionwiseFeedForward", "backward left out", (
+    (7, "PositionwiseFeedForward", "another array", (
         "self.linear_1.backward(grad_hidden,", "self.linear_1.backward(grad_active,")),
     (7, "PositionwiseFeedForward", "residual added", ("return y, c\n", "return x + y, c\n")),
     # Embedding and projection
@@ -179,7 +178,7 @@ WRONG = [
     # Sinusoids
     (9, "SinusoidalPositionalEncoding", "sine and cosine swapped", (
         "= np.sin(angle)", "= np.cos(angle)"), ("= np.cos(angle)[:", "= np.sin(angle)[:")),
-    (9, "SinusoidalPositionalEncoding", "factor twice", (
+    (9, "SinusoidalPositionalEncoding", "factor", (
         "np.arange(0, self.d_model, 2) /", "2 * np.arange(0, self.d_model, 2) /")),
     (9, "SinusoidalPositionalEncoding", "wrong base", ("10000 **", "1000 **")),
     (9, "SinusoidalPositionalEncoding", "start ignored", ("np.arange(start, start + T)",

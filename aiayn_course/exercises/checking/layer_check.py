@@ -97,7 +97,7 @@ class LayerCheck(Check):
 
     def suspect(self, trials, wrong):
         """Raise a Stop for a fault of another kind than that of an edit of the formula."""
-        if names := list(trials[0].overwritten):
+        if names := trials[0].writes_over(wrong):
             raise Stop("overwritten", say("backward writes over {names}.", names=listed(names)),
                        say(MUST_ADD), tensor=names, question=say(
                            "What becomes of a gradient that was there before?"))

@@ -189,6 +189,14 @@ class Trial:
             results[f"{name}.grad"] = self.without_rounding(name, f"{name}.grad", added)
         return results
 
+    def writes_over(self, wrong):
+        """Return the gradients of parameters that depend on what they held before."""
+        start, found = self.start, {n: [] for n in wrong if n.endswith(".grad")}
+        for self.start in ({n: 0 * x for n, x in start.items()}, start) if found else ():
+            gradients = self.runner("backward")()
+            found = {n: [*some, gradients[n]] for n, some in found.items()}
+        return [*self.overwritten] or [n for n, some in found.items() if not same(*some)]
+
     def added(self, tensor, grad, start):
         """Return what backward added to the gradient of a Parameter, or wrote over it."""
         right = self.expected[tensor]
