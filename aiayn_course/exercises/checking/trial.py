@@ -191,7 +191,7 @@ class Trial:
 
     def writes_over(self, wrong):
         """Return the gradients of parameters that depend on what they held before."""
-        start, found = self.start, {n: [] for n in wrong if n.endswith(".grad")}
+        start, found = self.start, {n: list[np.ndarray]() for n in wrong if n.endswith(".grad")}
         for self.start in ({n: 0 * x for n, x in start.items()}, start) if found else ():
             gradients = self.runner("backward")()
             found = {n: [*some, gradients[n]] for n, some in found.items()}
