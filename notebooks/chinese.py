@@ -22,6 +22,7 @@ from collections import Counter
 from difflib import SequenceMatcher
 from itertools import zip_longest
 from pathlib import Path
+from urllib.parse import quote
 
 from lesson_marks import ON_SLIDES, text_cell
 from needs import needed
@@ -144,6 +145,21 @@ def write(folder, changes=()):
         text = json.dumps(notebook_of(english, changes), indent=1, ensure_ascii=False) + "\n"
         target = Path(folder) / english.with_suffix(".ipynb").name
         target.write_text(text, encoding="utf-8", newline="\n")
+
+
+def for_jupyter(page):
+    """A page whose links lead to sections as Jupyter names them; in the source GitHub does."""
+    def link(match):
+        lesson = (CHINESE / match[1]).read_text(encoding="utf-8")
+        named = {on_github(heading): heading for heading in re.findall("(?m)^## (.*)$", lesson)}
+        return f"]({match[1]}#{quote(named[match[2]].replace(' ', '-'))})"
+
+    return re.sub(r"\]\((\d\d_\w+\.md)#([^()\s]+)\)", link, page)
+
+
+def on_github(heading):
+    """The anchor that GitHub gives to a heading."""
+    return re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-")
 
 
 def code_in_chinese(cell, found):
@@ -298,3 +314,5 @@ def two_ways(text):
 
 if __name__ == "__main__":
     write(sys.argv[1])
+    PAGE = for_jupyter((CHINESE / "README.md").read_text(encoding="utf-8"))
+    Path(sys.argv[1], "README.md").write_text(PAGE, encoding="utf-8", newline="\n")

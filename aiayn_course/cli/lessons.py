@@ -150,7 +150,7 @@ def copied(places, teacher, language, live=()):
     builds = any(path.startswith("notebooks/zh/") for path in places)
     with tempfile.TemporaryDirectory() if builds else contextlib.nullcontext("") as made:
         for path, place in places.items():
-            chinese = path.startswith("notebooks/zh/") and path.endswith(".ipynb")
+            chinese = re.fullmatch(r"notebooks/zh/(.*\.ipynb|README\.md)", path)
             folder = chinese_lessons(made) if chinese else (root / path).parent
             content = (folder / posixpath.basename(path)).read_bytes()
             turn = functools.partial(edition, path=path, place=place, reach=reach, teacher=teacher)
@@ -160,9 +160,9 @@ def copied(places, teacher, language, live=()):
 
 
 def chinese_lessons(folder):
-    """Return the folder of the Chinese notebooks. A wheel contains them.
+    """Return the folder of the Chinese notebooks and their page. A wheel contains them.
 
-    A copy of the repository has only their text, and makes the notebooks once in `folder`.
+    A copy of the repository has only their text, and makes them once in `folder`.
     """
     if DATA.is_dir():
         return DATA / "notebooks" / "zh"

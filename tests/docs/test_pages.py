@@ -45,6 +45,16 @@ def test_every_link_leads_to_a_file_that_is_committed(page):
 
 
 @every_page
+def test_every_link_to_a_section_leads_to_a_heading_as_github_names_it(page):
+    for path, anchor in re.findall(r"\]\(([^()\s#:]*)#([^()\s]+)\)", prose(page.read_text("utf-8"))):
+        target = page.parent / path if path else page
+        if target.suffix == ".md":                         # GitHub shows a notebook from its top
+            headings = re.findall(r"(?m)^#+ (.*)$", prose(target.read_text(encoding="utf-8")))
+            names = {re.sub(r"[^\w -]", "", h).lower().replace(" ", "-") for h in headings}
+            assert anchor in names, (path, anchor)
+
+
+@every_page
 def test_every_script_that_a_page_runs_exists(page):
     for script in re.findall(r"python ([\w/.]+\.py)", page.read_text(encoding="utf-8")):
         assert (ROOT / script.removeprefix("PROJECT/")).is_file(), script

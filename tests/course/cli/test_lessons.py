@@ -87,6 +87,7 @@ def test_a_student_is_told_to_open_and_run_nothing_that_is_not_there(written):
         about = lessons.ABOUT["zh" if "--zh" in what else "en"]
         assert all((folder / Path(name).name).exists() for name in ("PROJECT.md", *about))
         assert "--teacher" not in (folder / "README.md").read_text("utf-8")
+        assert "-Transformer" in (folder / "README.md").read_text("utf-8")   # Jupyter's anchors
         assert len(re.findall(r"(?m)^\| (a|一)", (folder / "README.md").read_text("utf-8"))) == 3
 
 

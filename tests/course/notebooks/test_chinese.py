@@ -1,6 +1,7 @@
 """The Chinese edition: in step with the English, written as Chinese is."""
 
 import re
+from urllib.parse import unquote
 
 import numpy as np
 import pytest
@@ -58,6 +59,17 @@ def test_chinese_notebooks_find_the_package_and_the_results_from_their_folder(tm
 @pytest.mark.parametrize("page", chinese.pages(), ids=lambda path: path.name)
 def test_a_chinese_page_is_in_step_with_the_english_one(page):
     assert not chinese.page_faults(read(chinese.pages()[page]), read(page))
+
+
+def test_what_the_links_of_a_copy_lead_to_is_what_jupyter_makes_of_a_heading():
+    page = read(chinese.CHINESE / "README.md")
+    ours, theirs = (re.findall(r"\[第 ([\d.]+) 节\]\((\w+\.md)#([^()\s]+)\)", text)
+                    for text in (page, chinese.for_jupyter(page)))
+    assert len(ours) == len(theirs) > 60
+    for (number, name, _), (*same, anchor) in zip(ours, theirs):
+        (heading,) = re.findall(rf"(?m)^## ({re.escape(number)} .*)$", read(chinese.CHINESE / name))
+        assert same == [number, name]
+        assert unquote(anchor) == heading.replace(" ", "-")
 
 
 def numbers_of(text):
