@@ -35,7 +35,7 @@ CODE = "<!-- code en="
 HAN = "[\u3400-\u9fff]"
 KEPT = re.compile(  # as it is
     r"<!-- (?:true:.*?|result )-->|\$\$.+?\$\$|(?<!\$)\$[^$]+\$(?!\$)|```.*?```|`[^`]+`", re.DOTALL)
-ONLY_CHINESE = r"[./]*docs/zh/glossary\.md"  # pages that have no English one
+ONLY_CHINESE = r"[./]*docs/zh/(?:glossary|chinese-text)\.md"  # pages that have no English one
 WORDS = re.compile(r"\\text\{[^{}]*\}")  # in a formula
 COMMENT = re.compile(r"(?m) +# .*$| --zh(?= )")  # in a block of code; and what asks for Chinese
 IN_CHINESE = [  # what the first cell says

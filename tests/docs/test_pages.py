@@ -46,7 +46,8 @@ def test_every_link_leads_to_a_file_that_is_committed(page):
 
 @every_page
 def test_every_link_to_a_section_leads_to_a_heading_as_github_names_it(page):
-    for path, anchor in re.findall(r"\]\(([^()\s#:]*)#([^()\s]+)\)", prose(page.read_text("utf-8"))):
+    text = prose(page.read_text(encoding="utf-8"))
+    for path, anchor in re.findall(r"\]\(([^()\s#:]*)#([^()\s]+)\)", text):
         target = page.parent / path if path else page
         if target.suffix == ".md":                         # GitHub shows a notebook from its top
             headings = re.findall(r"(?m)^#+ (.*)$", prose(target.read_text(encoding="utf-8")))
