@@ -451,3 +451,18 @@ def test_hostile_texts_stay_text(visit, tmp_path, rng):
             page.evaluate("(box) => choose({ box })", box)
     assert page.evaluate("document.querySelectorAll('img, iframe, script, [onerror]').length") == 3
     assert elements > 100
+
+
+@pytest.mark.parametrize(("stop", "place"), [
+    ("back", "learn"), ("cut", "break"), ("positions", "break"), ("look", "maps")])
+def test_a_stop_of_the_tour_shows_when_it_is_asked_and_moves_nothing(visit, path, stop, place):
+    page = visit(path, f"#tour={stop}")
+    settled(page)
+    shown = page.locator(f"#{place}")
+    assert page.evaluate("[view.changes, view.query, view.step, is_back]") == [
+        dict(factor=1, positions=True, causal=True, muted=[]), 0, 0, False]   # gives nothing away
+    before = shown.bounding_box()["y"], shown.inner_html()
+    page.locator("#tour-show").click()
+    settled(page)
+    after = shown.bounding_box()["y"], shown.inner_html()
+    assert (before[0], before[1] == after[1]) == (after[0], False)
