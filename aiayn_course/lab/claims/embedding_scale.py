@@ -51,10 +51,10 @@ class EmbeddingScale(Result):
 
     @property
     def verdict(self):
-        """Return AGREES if the ratio is √2 with the factor, and falls as d_model^-0.5 without."""
+        """Return AGREES if the ratio is √2 with the factor, < 1 and as d_model^-0.5 without it."""
         steady = np.abs(self.ratio / np.sqrt(2) - 1).max() < 0.03
         falls = abs(exponent(self.d_model, self.unscaled / self.position) + 0.5) < 0.03
-        return AGREES if steady and falls else DISAGREES
+        return AGREES if steady and falls and (self.unscaled < self.position).all() else DISAGREES
 
     def draw(self, left, right):
         lines = [(self.scaled, f"embedding {WITH}"), (self.position, "positional encoding"),

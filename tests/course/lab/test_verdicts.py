@@ -43,6 +43,7 @@ CASES = [  # an experiment, what is done to its result `k`, and the verdict, or 
     ("causality", "k.unmasked = k.masked", OTHER),                     # a measure that sees nothing
     ("embedding_scale", "k.scaled *= k.d_model**0.1", DISAGREES),
     ("embedding_scale", "k.unscaled *= k.d_model**0.1", DISAGREES),
+    ("embedding_scale", "k.unscaled *= 4", DISAGREES),                 # larger than positions
     ("normalisation", "k.layer_rows, k.batch_rows = k.batch_rows, k.layer_rows", OTHER),
     ("normalisation", "k.layer_padding = k.batch_padding", OTHER),
     ("parameter_counts", "pass", IN_PART),
