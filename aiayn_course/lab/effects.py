@@ -12,7 +12,7 @@ from .gate import LONGER, Effect
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-TITLE = "line: 95 % interval of the mean; |: a seed;\ngrey: too small to count"
+TITLE = "line: 95 % interval of the mean;\n|: a seed; grey: too small to count"
 BELOW: dict = dict(loc="upper center", bbox_to_anchor=(0.5, -0.14), frameon=False)  # of a legend
 
 

@@ -21,22 +21,23 @@ HEAD = """# The paper's claims, measured
 This page has the claims of *Attention Is All You Need* that can be tested on a laptop, and what was
 measured. `aiayn-np figures` draws the page and its figures again, in seconds, from the numbers
 behind them (the `.json` beside each figure). The command under a figure measures its numbers anew,
-with one thread. Claims 1 to 16 are the paper's; those after them are further ones, about related
-models.
+with one thread. Claims 1 to 16 are about the paper; where a reason is not the paper's, they say so.
+Those after them are further ones, about related models.
 
-Claims whose last column counts effects went through a gate. A model of each setting and rate is
-trained with at least {least} seeds, and measured after the steps and after three times as many.
-Each side of a comparison is taken at the rate with its own lowest median, at each time, unless a
-rate is named. (The same seeds choose the rate and are judged; the intervals leave this choice out.)
-An effect is *seen* if the 95 % interval of the mean paired difference lies beyond the smallest
-difference that counts, on the same side both times. It is *absent* if both intervals lie within
-that difference; where two sides are said to be alike, this is what is claimed. Otherwise it is
-undecided, as it is if a side is best at the edge of its rates by more than that difference. (For an
-effect that is claimed of every model, the lowest and the highest seed stand for the interval.) A
-claim *agrees* if all its effects are seen as claimed, *agrees in part* if some are, and *disagrees*
-if none is, and either the contrary of one is seen or all are absent. Otherwise it is *not settled*.
-A *control* separates causes, and decides nothing. *Measured* gives medians of the seeds unless it
-says otherwise, the differences are means.
+A claim whose last column is empty is judged by `verdict` in its file in `aiayn_course/lab/claims`,
+with bounds of ours. The others went through a gate. A model of each setting and rate is trained
+with at least {least} seeds, and measured after the steps and after three times as many. Each side
+of a comparison is taken at the rate with its own lowest median, at each time, unless a rate is
+named. (The same seeds choose the rate and are judged; the intervals leave this out, and that there
+are many effects.) An effect is *seen* if the 95 % interval of the mean paired difference lies
+beyond the smallest difference that counts, on the same side both times. It is *absent* if both
+intervals lie within that difference; where two sides are said to be alike, this is what is claimed.
+Otherwise it is undecided, as it is if a side is best at the edge of its rates by more than that
+difference. (For an effect that is claimed of every model, the lowest and the highest seed stand for
+the interval.) A claim *agrees* if all its effects are seen as claimed, *agrees in part* if some
+are, and *disagrees* if none is, and either the contrary of one is seen or all are absent. Otherwise
+it is *not settled*. A *control* separates causes, and decides nothing. *Measured* gives medians of
+the seeds unless it says otherwise, the differences are means.
 
 {contents}
 """
@@ -71,8 +72,8 @@ def page(experiments: Iterable[Experiment], folder: str | Path) -> str:
         contents.append(f"| {e.claim}. [{title}](#{anchor(f'{e.claim}. {title}')})"
                         f" | {result.verdict} | {settled(e, result)} |")
         notes = ", trains models" * e.trains + ", measures time: numbers vary" * e.timed
-        if e.name in noted:
-            notes += "; {minutes:g} minutes on {machine}, NumPy {numpy}".format(**noted[e.name])
+        notes += ("; {minutes:g} minutes on {machine}, NumPy {numpy}".format(**noted[e.name])
+                  if e.name in noted else "; the machine is not recorded" * e.timed)
         entries.append(ENTRY.format(
             number=e.claim, title=title, alt=e.alt, name=e.name, says=e.says.rstrip("."),
             section=f"Sec. {e.section}" if e.claim <= PAPERS else e.section,

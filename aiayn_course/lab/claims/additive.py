@@ -79,7 +79,8 @@ class AdditiveAgainstDot(Trained):
             f" {self.d_k[0]}) and {before[-1]:.0f} ({self.d_k[-1]}) at the start, and of"
             f" {after[0]:.0f} and {after[-1]:.0f} after training; the queries' mean scores, which"
             f" no softmax sees, then have {mean[0]:.0f} and {mean[-1]:.0f}. (The seeds start with"
-            f" {starts}: width hardly changes the start here. Additive attention has 2d_k² + d_k"
+            f" {starts}; {self.d_k[-1] // self.d_k[0]} times the width has"
+            f" {before[-1] / before[0]:.1f} times the median. Additive attention has 2d_k² + d_k"
             f" parameters more.)"
         )
 
@@ -165,8 +166,7 @@ ADDITIVE = Experiment(
     alt="Left: variance of each score against d_k, of random q and k and of models before and"
     " after training. Right: for each width and seed how much more loss a model has with the"
     " dot product, unscaled and scaled, than with additive attention.",
-    settings="why additive attention needs no scale, the start of v or the bound of tanh, is"
-    " measured in Lesson 12",
+    settings="what keeps additive scores small, the start of v or the bound of tanh: see Lesson 12",
     dropped="one rate, 200 steps alone: additive attention was better by 1.4 nats at d_k = 256",
     run=additive_against_dot, result=AdditiveAgainstDot, trains=True,
 )

@@ -203,7 +203,7 @@ INDUCTION = Experiment(
     " both of two. Right, for each seed how many more symbols two layers copy than one, how"
     " much more their best head looks there, and how many more rows fail without it than"
     " without another head.",
-    settings="two layers have 0.5 times Eq. (3) alone: a better rate could only add to them",
+    settings="two layers have 0.5 times Eq. (3) alone: a better one could only add to effects 1, 2",
     dropped="one rate, 800 steps; rates up to 1 time Eq. (3): the highest was best for one layer",
     run=induction, result=Induction, trains=True,
 )

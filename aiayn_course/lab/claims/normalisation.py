@@ -45,8 +45,8 @@ class NormDependence(Result):
             f" by {rows[0]:.0f} % (B = {self.batch_sizes[0]}) to {rows[-1]:.1f} %"
             f" (B = {self.batch_sizes[-1]}), and {100 * self.shares[-1]:.0f} % padding, counted in"
             f" the mean and variance, changes it by {padding:.0f} % (as many other tokens by"
-            f" {100 * np.median(self.batch_tokens):.0f} %; padding that is left out of them changes"
-            f" nothing); LayerNorm's output changes by"
+            f" {100 * np.median(self.batch_tokens):.0f} %; padding that is left out of them cannot"
+            f" change it); LayerNorm's output changes by"
             f" {f'up to {most:.0e}' if most else 'exactly 0'}."
         )
 

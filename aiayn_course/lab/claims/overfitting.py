@@ -141,8 +141,7 @@ DROPOUT = Experiment(
     " model has with dropout.",
     dropped="3 seeds and the usual rate alone: P_drop = 0.1 and 0.2 were better than none; rates up"
     " to 0.8 times Eq. (3): both sides were best at the highest one, and dropout was better there;"
-    " 20000 sequences and 300 steps, one seed: P_drop = 0.1 was worse than none, where nothing"
-    " over-fits",
+    " 20000 sequences, 300 steps, one seed, nothing over-fits: P_drop = 0.1 was worse than none",
     settings="1 × the steps is where over-fitting begins at the usual rate",
     run=dropout, result=DropoutCurves, trains=True,
 )

@@ -135,7 +135,6 @@ PARAMETER_COUNTS = Experiment(
     " V·d_model + N·(encoder layer + decoder layer), one matrix for both embeddings and the last"
     " projection, no biases in attention.",
     alt="One point for each row of Table 3 that prints its parameters: how far its counted"
-    " difference to the base model lies from the printed one, with a grey band of one"
-    " rounding.",
+    " difference to the base model lies from the printed one; grey: one rounding.",
     run=parameter_counts, result=ParameterCounts,
 )

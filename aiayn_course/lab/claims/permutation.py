@@ -33,10 +33,11 @@ class PermutationSymmetry(Result):
         positions, mask = (np.median(self.random[name]) for name in ("positions", "causal"))
         decoder = "; a decoder with a causal mask sees the order without positions"
         return (
-            f"Reordering the input only reorders the output without positions, to {worst:.0e} of"
-            f" its norm (rounding); with positions the outputs differ by {positions:.2f}, with a"
-            f" causal mask alone by {mask:.2f} (medians of {len(self.random['encoder'])} orders)."
-            f" So the claim holds for the encoder{decoder * bool(mask > BROKEN)}."
+            f"In untrained stacks, reordering the input only reorders the output without positions,"
+            f" to {worst:.0e} of its norm (rounding); with positions the outputs differ by"
+            f" {positions:.2f}, with a causal mask alone by {mask:.2f} (medians of"
+            f" {len(self.random['encoder'])} orders). So the claim holds for the"
+            f" encoder{decoder * bool(mask > BROKEN)}."
         )
 
     @property
@@ -105,7 +106,6 @@ PERMUTATION = Experiment(
     says="The model has no recurrence and no convolution, so it can make use of the order of the"
     " sequence only if positions are added to the embeddings.",
     alt="On a logarithmic axis, a strip of points for each stack: encoder and unmasked"
-    " decoder without positions lie at rounding errors, the others many orders of magnitude"
-    " above.",
+    " decoder without positions lie at rounding errors, the others many powers of ten above.",
     run=permutation_symmetry, result=PermutationSymmetry,
 )

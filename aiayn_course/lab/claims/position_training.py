@@ -1,5 +1,4 @@
-"""Claim 7: learned and sinusoidal positions train alike, but differ on longer sequences (Sec. 3.5).
-"""
+"""Claim 7: learned and sinusoidal positions, in training and on longer sequences (Sec. 3.5)."""
 
 from dataclasses import dataclass
 
@@ -22,8 +21,7 @@ NATS, POINTS = 0.01, 5.0  # the least differences that count: of a token's loss,
 FURTHER = (1, 2)  # symbols more than in training
 SIDES = "sinusoidal", "learned"
 
-# The third adds nothing to the embeddings (Dropout(0) returns its input). It knows only distances,
-# through its scores.
+# The third adds nothing (Dropout(0) returns its input). Its scores know distances, and only these.
 ENCODINGS = {
     "sinusoidal": dict(positions=SinusoidalPositionalEncoding),
     "learned": dict(positions=LearnedPositionalEncoding),
@@ -93,7 +91,7 @@ class PositionTraining(Trained):
             f" {floor:.3f}, so the end cannot tell them apart.) At the middle rate 95 % of tokens"
             f" are right first at step {first} and {second}; one symbol beyond the trained"
             f" {self.trained_length} they copy {one[0]:.0f} and {one[1]:.0f} % exactly, two beyond"
-            f" {two[0]:.0f} and {two[1]:.0f} %: the learned rows there were never trained."
+            f" {two[0]:.0f} and {two[1]:.0f} %. (The learned rows there were never trained.)"
         )
 
     def draw(self, left, right, below, beside):

@@ -175,7 +175,6 @@ WARM_UP = Experiment(
     alt="Left, the last loss of four models against the peak rate, and the line of a guess"
     " that does not read the source. Right, for each seed how much more loss a model has"
     " without warm-up, post-norm and pre-norm.",
-    dropped="120 steps alone: the best losses were equal then, at more than half of that of a"
-    " guess",
+    dropped="120 steps alone: the best losses were equal then, at over half of that of a guess",
     run=warm_up, result=WarmUp, trains=True,
 )
