@@ -173,7 +173,7 @@ def test_the_table_of_grades_is_printed_in_chinese(tmp_path, monkeypatch, capsys
     monkeypatch.setenv("AIAYN_LANG", "zh")
     assert main(["grade", str(tmp_path), "--seed", "3"]) == 0
     first, _, second, last, path = capsys.readouterr().out.splitlines()
-    ended = r"anna_03_linear.py    线性映射  未通过  中途退出 +\d+\.\d s  还没有检查，.* 3。"
+    ended = r"anna_03_linear.py    线性映射  未通过  中途退出 +\d+\.\d s  还没有检验，.* 3。"
     assert re.fullmatch(ended, first)
     wrong = r"张三丰_03_linear.py  线性映射  未通过  缺少 +\d+\.\d s  .*SyntaxError"
     assert re.match(wrong, second)
