@@ -48,8 +48,7 @@ def cases(rng):
     def case(what, call, special=False, source=src, why="", **model):
         pad = model.get("pad", 0)
         inputs = (np.where(source == 0, pad, source),)
-        return Case(what, None, inputs, dict(model=model, call=call), dict(B=3, T=5), special,
-                    why)
+        return Case(what, None, inputs, dict(model=model, call=call), dict(B=3, T=5), special, why)
     return [
         case("rows that end at different times", {}, max_len=12),
         case("max_len = 3", dict(max_len=3), max_len=12),

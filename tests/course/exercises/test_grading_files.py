@@ -37,7 +37,7 @@ def test_files_are_found_by_name_and_place(tmp_path):
     (tmp_path / "y" / "x.py").write_text("")
     (row,) = grade(tmp_path / "y")
     assert (row.diagnosis, row.of) == ("missing", 0)
-    assert row.message == "its name belongs to no exercise, such as 01_softmax.py"
+    assert row.message == "its name must hold that of an exercise, such as 01_softmax.py"
 
 
 def test_the_folder_that_exercises_writes_is_one_students(tmp_path):
@@ -54,6 +54,7 @@ def test_lessons_are_not_graded(tmp_path, monkeypatch):
     found = submissions(tmp_path)
     assert {student for student, *_ in found} == {"anna"}
     assert {exercise for _, exercise, _ in found} == set(STEMS.values())
+    assert {path.parent.name for *_, path in found} == {"exercises"}   # not Lesson 5, 05_masks
 
 
 @LINUX
