@@ -9,7 +9,7 @@ from aiayn_np.cli.writing import add_out, check_file, files_of
 def add_explore_options(parser):
     """Add the options of `explore`."""
     add_run(parser)
-    parser.add_argument("sequence", nargs="*",
+    parser.add_argument("sequence", nargs="*", default=[],
                         help='such as "3 1 4", or a sentence; none: some of the test set')
     add_out(parser, "--out", "file of the page (default: RUN/explore.html)")
     parser.add_argument("--title", default="", help="heading (default: what the model does)")

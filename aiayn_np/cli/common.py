@@ -48,8 +48,7 @@ def printable(text: object) -> str:
 
     Line feeds and tabs stay.
     """
-    return re.sub("[^\n\t -~\xa0-\U0010ffff]", lambda one: repr(one[0])[1:-1],
-                  in_utf_8(str(text)))
+    return re.sub("[^\n\t -~\xa0-\U0010ffff]", lambda one: repr(one[0])[1:-1], in_utf_8(str(text)))
 
 
 def command_line(*words: object) -> str:

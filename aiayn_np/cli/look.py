@@ -20,8 +20,8 @@ from .writing import add_out, check_file, check_folder, files_of, make_writable
 def add_decode_options(parser):
     """Add the options of `decode`."""
     add_run(parser)
-    parser.add_argument("sequence", nargs="*", help='such as "3 1 4", or a sentence, or several;'
-                        " none: one per line of stdin")
+    parser.add_argument("sequence", nargs="*", default=[], help='such as "3 1 4", or a sentence, or'
+                        " several; none: one per line of stdin")
     parser.add_argument("--file", type=Path, help="of lines to decode, UTF-8 or .gz")
     parser.add_argument("--reference", type=Path,
                         help="file of the right outputs of the same lines, for BLEU")
@@ -121,7 +121,7 @@ def attend_command(args):
 
     loaded, out = loaded_for("attend", args.run), args.out or args.run / "attend"
     sources = sources_of(loaded, args.sequence, 2)
-    is_file = out.suffix.lower() in KINDS
+    is_file = out.suffix.lower() in KINDS or bool(out.suffix) and not out.is_dir()
     if not is_file:
         check_folder(out, "metrics.json", "*attention_*.png", force=args.force)
         make_writable(out, "" if args.out else "--out")

@@ -59,8 +59,9 @@ def why_command(args):
 def answer(written, n, made_of, lost, against, whole):
     """Return a sentence on the shares in word n, not `against`; if `whole`, a table follows."""
     rows = written.rows(made_of, lost)
-    spoke = [(f"{word!r}{WHERE[place.split()[0]]}", share) for place, word, share, *_ in rows
-             if place != "written 0"]                                  # bos stands before word 1
+    names = [f"{word!r}{WHERE[place.split()[0]]}" for place, word, *_ in rows]
+    spoke = [(f"{name}, place {row[0].split()[1]}" if names.count(name) > 1 else name, row[2])
+             for name, row in zip(names, rows) if row[0] != "written 0"]    # bos: before word 1
     other = f", not {against!r}" if against else ""
     said = textwrap.fill(f"{n + 1}. {written.words[n]!r}{other}: {sentence(spoke)}", 80,
                          subsequent_indent="   ")

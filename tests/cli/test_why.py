@@ -150,7 +150,7 @@ def test_a_run_that_cannot_be_written_to_is_told_about_out(command, read_only, c
     assert err.startswith(f"aiayn-np: error: {read_only}")
     assert err.endswith(": Permission denied; --out writes elsewhere\n")
     assert err.count("\n") == 1
-    shared = str(read_only / f"{command}-2.{'png' if command == 'why' else 'html'}")
+    shared = str(read_only / f"{command}-2.{'html' if command == 'explore' else 'png'}")
     assert main([command, str(read_only), "3 1 2", "--out", shared]) == 2
     assert capsys.readouterr().err.endswith(": Permission denied\n")
 
