@@ -97,8 +97,7 @@ def read(layer: Any, inputs: tuple, options: dict) -> "Reading | None":
     """
     if isinstance(layer, type) and not is_of_torch(layer) and "self" in arguments(
             getattr(layer, "forward", read)):
-        raise TypeError(f"layer must be an object, got the class {layer.__name__},"
-                        f" give an instance: {layer.__name__}(...)")
+        raise TypeError(f"layer must be an object such as {layer.__name__}(...), got its class")
     try:
         parts = parts_of(layer)
         return None if parts is None else reading_of(Calls(parts, inputs, options))
@@ -106,7 +105,8 @@ def read(layer: Any, inputs: tuple, options: dict) -> "Reading | None":
         frames = [frame.f_code for frame, _ in traceback.walk_tb(error.__traceback__)]
         if Calls.forward.__code__ in frames[:-1]:
             raise TypeError(f"your forward raised {type(error).__name__}: {error}") from error
-        raise TypeError(f"{error}{'' if INTEGERS in str(error) else WRAP}") from error
+        why = f"{error}{'' if INTEGERS in str(error) else WRAP}"
+        raise TypeError(why) from None if isinstance(error, TypeError) else error
 
 
 class Split(NamedTuple):
@@ -246,7 +246,7 @@ def reading_of(calls: Calls) -> "Reading":
     if {*names[:1]} & {*calls.inputs, *NOT_FIRST}:
         raise TypeError(f"backward must take the gradient of y first, got {names[0]}")
     good: list[Reading] = []
-    why = f"backward must take gradients, and caches of forward, got ({', '.join(names)})"
+    why = f"backward must take gradients, then the caches of forward, got ({', '.join(names)})"
     for k in range(1, len(names) + 1) if len(names) <= n else ():
         try:
             found = understood(calls, Split(k, len(names) - k))

@@ -86,7 +86,7 @@ def sine(x):
 def test_what_is_no_gradient_and_no_cache_is_refused(rng):
     x = rng.standard_normal(3)
     for layer, said in [
-        ((sine, lambda dout, a, b, c: dout), r"caches of forward, got \(dout, a, b, c\);"),
+        ((sine, lambda dout, a, b, c: dout), r"the caches of forward, got \(dout, a, b, c\);"),
         ((sine, lambda x: np.cos(x)), "take the gradient of y first, got x;"),
         ((sine, lambda dout, x: np.cos(x)), "must be linear in the gradients that it gets;"),
         ((sine, lambda dout, e: dout), "e may be a gradient or a cache, for backward does not"),
@@ -105,8 +105,8 @@ def test_what_two_functions_would_not_mend_is_told_without_them(rng):
         raise ValueError("mine")
 
     for layer, x, said in [
-        (Dense, rng.standard_normal(3), r"got the class Dense, give an instance: Dense\(...\)$"),
-        (Linear, rng.standard_normal(3), r"got the class Linear, give an instance: Linear\("),
+        (Dense, rng.standard_normal(3), r"an object such as Dense\(...\), got its class$"),
+        (Linear, rng.standard_normal(3), r"an object such as Linear\(...\), got its class"),
         ((mine, sine), rng.standard_normal(3), "^your forward raised ValueError: mine$"),
         ((lambda x: (x * x, x), lambda dy, x: dy), np.arange(3),
          r"of int\d+; are the inputs .* as floats$"),
