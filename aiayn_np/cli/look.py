@@ -121,7 +121,7 @@ def attend_command(args):
 
     loaded, out = loaded_for("attend", args.run), args.out or args.run / "attend"
     sources = sources_of(loaded, args.sequence, 2)
-    is_file = out.suffix.lower() in KINDS or bool(out.suffix) and not out.is_dir()
+    is_file = out.suffix.lower() in KINDS or (out.suffix != "" and not out.is_dir())
     if not is_file:
         check_folder(out, "metrics.json", "*attention_*.png", force=args.force)
         make_writable(out, "" if args.out else "--out")

@@ -176,10 +176,10 @@ def test_of_an_answer_without_end_the_first_words_are_told(no_pictures, tmp_path
 
 def test_one_word_against_another(folder, tmp_path, capsys):
     picture = tmp_path / "new.png"
-    assert main(["why", str(folder), "3", "1", "--word", "1", "--against", "2", "--out",
+    assert main(["why", str(folder), "3", "3", "--word", "1", "--against", "2", "--out",
                  str(picture), "--all"]) == 0
     out = capsys.readouterr().out
-    assert ", not '2': " in out
+    assert ", not '2': most came from '3' in the source, place " in out
     assert out.count("Its logit is") == 1
     assert "above 2:\n" in out
     assert picture.is_file()
