@@ -539,7 +539,7 @@ measured = end.validation
 judge(1, predicted, measured)
 
 # %% [markdown]
-# None. $W^Q$ and $W^K$ alone learn about what the frequencies of the tokens tell (three seeds), and all the others learn the task without them. <!-- result -->
+# None. With $W^Q$ and $W^K$ alone a model learns little more than how often each token occurs (three seeds). All the others learn the task without them. <!-- result -->
 #
 # ## 1.10 Check what this lesson claimed
 
