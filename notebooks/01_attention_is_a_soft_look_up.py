@@ -67,11 +67,11 @@ for progress in train(model, task, steps=1000, batch_size=64, rng=rng, validatio
 #
 # <!-- say: Go down the lines: for a while nothing, then soon nearly all. Say: it was told only which answers are right, never how. Often said and wrong: it has learned the sequences by heart. The 500 are kept out of training. -->
 #
-# Now type digits of your own between the quotes, at most eight, and run the cell again. There are more than a hundred million such sequences. The model
+# Now type digits of your own between the quotes, five to eight, and run the cell again. There are more than a hundred million such sequences. The model
 # has seen less than a thousandth of them: it cannot know them by heart.
 #
 # <!-- slide: It writes your digits backwards
-# Now type digits of your own between the quotes, at most eight, and run the cell again. There are more than a hundred million such sequences, and the model has seen less than a thousandth of them: it cannot know them by heart.\
+# Now type digits of your own between the quotes, five to eight, and run the cell again. There are more than a hundred million such sequences, and the model has seen less than a thousandth of them: it cannot know them by heart.\
 # [code]
 # [print]
 # Your model is a Transformer. It reads one sequence, the **source**, and writes another one, the **target**, one **token** after the other: a digit, or in a text a word or a part of one. -->
@@ -448,7 +448,7 @@ print("the map", where[0])
 # %% [markdown]
 # The key of the last digit has the highest score. The softmax leaves the others almost nothing. <!-- result -->
 #
-# <!-- say: Point at the score of the last digit and at the next one: each point of its lead is a factor of $e$. Say: this row is the first row of the first map, now computed by hand. Often said and wrong: the model stores where to look. It computes it anew for every input. -->
+# <!-- say: Point at the score of the last digit and at the next one: each point of its lead is a factor of $e$. Say: this row is the first row of the map on the right, now computed by hand. Often said and wrong: the model stores where to look. It computes it anew for every input. -->
 #
 # You can click through such a row, product by product, in
 # [the reversing model with `3 1 4`](../docs/live/reverse.html#src=3+1+4&kind=cross&layer=1&head=0&query=0&key=2)<!-- else: (README.md says how to get this page) -->, a page that
@@ -539,7 +539,7 @@ measured = end.validation
 judge(1, predicted, measured)
 
 # %% [markdown]
-# None. With $W^Q$ and $W^K$ alone a model learns little more than how often each token occurs (three seeds). All the others learn the task without them. <!-- result -->
+# None. $W^Q$ and $W^K$ alone end little better than a guess (three seeds), and all the others learn the task without them. <!-- result -->
 #
 # ## 1.10 Check what this lesson claimed
 

@@ -388,7 +388,7 @@ for lead in (10.0, 20.0):
 
 # %% [markdown]
 # Adam learns from the same small gradient, even with a lead of 20. So here saturation holds up plain descent, and not Adam (a smaller gradient
-# would). With ten thousand steps more, or a much larger rate, plain descent gets there, too. <!-- result -->
+# would). With twelve thousand steps more, or a much larger rate, plain descent gets there, too. <!-- result -->
 #
 # At the *end* of a model the loss is another: the **log-loss** $L = -\ln w_2$, also called cross-entropy (Lesson 10).
 #
@@ -438,9 +438,9 @@ print("the gradients agree:", bool(check_gradients(softmax, scores)))
 # ## 2.8 Yours: what stops Adam
 #
 # <!-- slide: Write your number down, then measure
-# With a lead of 25 Adam has not moved the row after 200 steps: the weight of the wanted key is below one in a billion. Adam divides a gradient by its usual size plus $\varepsilon = 10^{-9}$. Change this one number to $10^{-16}$, `Adam([s], eps=1e-16)`, and take 200 steps of rate 0.1 from a lead of 25. What is the weight of the wanted key then, from 0 to 1? -->
+# With a lead of 25 Adam has hardly moved the row after 200 steps: the weight of the wanted key is below one in a billion. Adam divides a gradient by its usual size plus $\varepsilon = 10^{-9}$. Change this one number to $10^{-16}$, `Adam([s], eps=1e-16)`, and take 200 steps of rate 0.1 from a lead of 25. What is the weight of the wanted key then, from 0 to 1? -->
 #
-# With a lead of 25 Adam has not moved the row after 200 steps: the weight of the wanted key is below one in a billion. Adam divides by a gradient's usual size
+# With a lead of 25 Adam has hardly moved the row after 200 steps: the weight of the wanted key is below one in a billion. Adam divides by a gradient's usual size
 # plus $\varepsilon = 10^{-9}$. Change this one number to $10^{-16}$, `Adam([s], eps=1e-16)`, and take 200 steps of rate 0.1 from a lead of 25. What is
 # the weight of the wanted key then, from 0 to 1?
 

@@ -59,7 +59,7 @@ for width in (4, 512):
 plot_attention(np.stack(list(maps.values())), tokens, tokens, titles=list(maps))
 
 # %% [markdown]
-# Below left, each row looks at one key alone (in most draws four of five rows do), and nothing has been learned. Why? And why does one division change it?
+# Below left, each row looks at one key alone (over many draws four rows of five do), and nothing has been learned. Why? And why does one division change it?
 #
 # <!-- say: Point at the lower left map, then at the lower right one: the same numbers, divided by 23. Say: nothing has been learned here, chance alone looks so sure. Often said and wrong: a sharp map is the work of training. -->
 #
@@ -363,9 +363,9 @@ fig
 # %% [markdown]
 # <!-- answer: Without the scale, a quarter of the queries has over nine tenths of the gradient
 # ![]
-# In this quarter no key has nearly all of the weight. -->
+# In this quarter no key has 0.99 of the weight. -->
 #
-# Without the scale, a quarter of the queries has over nine tenths of the gradient. In this quarter no key has nearly all of the weight, and elsewhere mostly one has (three seeds): the **median** length, below which half of the queries lie, falls to about a tenth. <!-- result -->
+# Without the scale, a quarter of the queries has over nine tenths of the gradient. In this quarter no key has 0.99 of the weight, and elsewhere mostly one has (three seeds): the **median** length, below which half of the queries lie, falls to about a tenth. <!-- result -->
 #
 # <!-- say: Point at the orange curve at 0.25: it is above 0.9. Then at the blue one: a third. Say: without the scale a few queries learn for all. Often said and wrong: the sure ones learn most. -->
 #

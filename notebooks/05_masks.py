@@ -88,14 +88,14 @@ figure_1("attention")
 # All rows of an array have one length, so the short sentence was filled up with a token that means nothing: `<pad>`, id 0.\
 # [code]
 # [print]
-# The output changes by about 0.7. `birds` gives weight to the padding in both layers: in the first, a third in one head and two thirds in the other. (With `h = 2` each layer asks twice, side by side: two **heads**, Lesson 6.) -->
+# The output changes by about 0.7. `birds` gives weight to the padding: in the first layer, a third in one head and two thirds in the other. (With `h = 2` each layer asks twice, side by side: two **heads**, Lesson 6.) -->
 
 # %% show=[1]
 unmasked = cache.layers[0].self_attention.attention.weights[1]          # (h, T_q, T_k)
 print("weight of birds on <pad>, each head:", unmasked[:, 0, 2:].sum(axis=-1))
 
 # %% [markdown]
-# The output changes by about 0.7. `birds` gives weight to the padding in both layers: in the first, a third in one head and two thirds in the other. (With `h = 2`
+# The output changes by about 0.7. `birds` gives weight to the padding: in the first layer, a third in one head and two thirds in the other. (With `h = 2`
 # each layer asks twice: two **heads**, Lesson 6.) <!-- result -->
 #
 # `not_padding(ids)` is `(ids != 0)[:, None, None, :]`: it says which tokens are real. The model takes it as `allowed`.
@@ -214,14 +214,14 @@ print("at real positions  :", np.abs(change[ids != 0]).max())
 #
 # <!-- slide: The answer at position $t$ stands in the input at position $t + 1$
 # ![]
-# A decoder that may look one place to the right has nothing left to learn. -->
+# A decoder that may look one place to the right need only copy it. -->
 
 # %%
 masks_combined(masks=False)
 
 # %% [markdown]
-# The answer at position $t$ stands in the input at position $t + 1$. A decoder that may look one place to the right has
-# nothing left to learn. <!-- result -->
+# The answer at position $t$ stands in the input at position $t + 1$. A decoder that may look one place to the right need
+# only copy it. <!-- result -->
 #
 # So position $i$ may look at positions $j \le i$ only. This is `causal(T)`, in NumPy
 # `np.tri(T, dtype=bool)`. The diagonal is allowed: position $i$ may look at its own *input*, which is the answer of the step before.

@@ -104,7 +104,7 @@ y_plain = encoder(embedding(ids))                                      # (B, T, 
 # <!-- slide: The two vectors are equal, but for rounding
 # `cat` is the second word of one sentence and the last of the other. Are its two outputs alike? Compare.
 # [print]
-# So the model above knew which digits to write, not in which order. This encoder could not tell "dog bites man" from "man bites dog" either. -->
+# So the model above could know which digits to write, not in which order. This encoder could not tell "dog bites man" from "man bites dog" either. -->
 
 # %%
 print(f"the outputs for cat differ by at most {np.abs(y_plain[0, 1] - y_plain[1, 3]).max():.0e}")
@@ -114,7 +114,7 @@ print(f"the outputs for cat differ by at most {np.abs(y_plain[0, 1] - y_plain[1,
 # The reason is short. Let a permutation $P$ move the rows of $x$. The queries become $PQ$, the keys $PK$, and the scores $PQ(PK)^\top = P\,QK^\top P^\top$: the same numbers, with rows and columns moved. Softmax works in each row, so the weights $A$ move in the same way. In $(P A P^\top)(P V) = P\,(A V)$ the inner $P^\top P$ is $I$. The layer norm and the feed-forward network never look at other tokens. So every layer $f$, and every stack of them, is **permutation-equivariant**:\
 # $$f(Px) = P f(x).$$ -->
 #
-# The two vectors are equal, but for rounding. So the model above knew which digits to write, not in which order; and no such encoder tells "dog bites
+# The two vectors are equal, but for rounding. So the model above could know which digits to write, not in which order; and no such encoder tells "dog bites
 # man" from "man bites dog". <!-- result -->
 #
 # Let a permutation $P$ move the rows of $x$. The queries become $PQ$, the keys $PK$, and the scores $PQ(PK)^\top = P\,QK^\top P^\top$: rows and columns
@@ -140,7 +140,9 @@ print(f"the outputs for cat differ by at most {np.abs(y_plain[0, 1] - y_plain[1,
 #
 # 1. **unique**: no two positions have the same code;
 # 2. **bounded**: the numbers do not grow with the sequence and drown the word;
-# 3. **the same at every length**: position 3 is position 3, in 16 words or in 512; **one distance for one step**: from 7 to 8 is as far as from 8 to 9; **order**: what is near in the sentence is near in the code.
+# 3. **the same at every length**: position 3 is position 3, in 16 words or in 512;
+# 4. **one distance for one step**: from 7 to 8 is as far as from 8 to 9;
+# 5. **order**: what is near in the sentence is near in the code.
 #
 # Five candidates, each a function of the length $T$ that gives a table, one row for each position.
 #
@@ -363,7 +365,7 @@ for row, factor in enumerate(("with the factor   ", "without the factor")):
 # >
 # > - Nearly all → Their codes can be computed. Has the model seen such codes?
 # > - About half → Has training said what the codes of two new places mean?
-# > - Almost none <!-- true: trained.beyond(2)[:2].max() < 0.1 --> → Nothing in training said what these two codes mean. (If positions start at a random number in training, most of these sequences are copied: three seeds.)
+# > - Almost none <!-- true: trained.beyond(2)[:2].max() < 0.1 --> → Nothing in training said what these two codes mean. (If positions start at a random number in training, the same for source and target, most of these sequences are copied after three times the steps: three seeds.)
 # >
 # > <!-- given: The models are trained with 1 to 8 symbols. -->
 
@@ -384,7 +386,7 @@ trained.figure()
 # With either of the paper's codes, sequences of 10 symbols are almost never copied exactly. One symbol further than in training, sinusoids copy a third in the median, from nearly none to more than half by seed, and learned positions none. <!-- result -->
 #
 # Above on the left is the training. Learned positions learn sooner (95 % of the tokens right at step 110, not 170); at the end all are alike, near 0.1
-# (smoothing: Lesson 10). On the right is the share copied exactly; below are the paired differences: one symbol further the interval still holds 0, so
+# (smoothing: Lesson 10). On the right is the share copied exactly; below are the paired differences: one symbol further the filled interval still holds 0, so
 # it is not settled.
 #
 # Relative positions hold longer.
