@@ -107,8 +107,8 @@ print(model.src_embedding.E is model.tgt_embedding.E is model.output_projection.
 #
 # There is one $E$, and three boxes use it. <!-- result -->
 #
-# Why does the untrained model repeat itself? Change one thing: give the projection the same rows in another order, so that a row at the top is no
-# longer the row that went in below.
+# Is this why the untrained model repeats itself? Change one thing: give the projection the same rows in another order, or new rows, so that a row at
+# the top is no longer the row that went in below.
 #
 # > **Predict.** Eight untrained models read 300 sequences. How often do they say that the token just read comes next? (By chance: 1 in 11.)
 # >
@@ -119,24 +119,31 @@ print(model.src_embedding.E is model.tgt_embedding.E is model.output_projection.
 # > <!-- given: The untrained model writes one token again and again. The matrix $E$ of its embeddings is also that of the projection at the top. In the control the projection has the same rows in another order. -->
 
 # %%
-again = {"shared": [], "other order": []}
+again = {"shared": [], "other order": [], "new rows": []}
+alike = {name: [] for name in again}                                   # neighbours, when it writes
 for seed, name in itertools.product(range(8), again):
     own = np.random.default_rng(seed)
     raw = Transformer(task.vocab_size, N=2, d_model=16, d_ff=32, h=2, rng=own)
-    if name == "other order":                                          # at the top only
-        raw.output_projection.E = Parameter(own.permutation(raw.output_projection.E.value))
+    E = raw.output_projection.E.value                                  # (vocab_size, d_model)
+    if name != "shared":                                               # at the top only
+        rows = own.permutation(E) if name == "other order" else own.normal(0, E.std(), E.shape)
+        raw.output_projection.E = Parameter(rows)
     read, just_read, _ = task.batch(300, np.random.default_rng(1))     # (B, T) each
     says = raw(read, just_read).argmax(axis=-1)                        # (B, T_tgt)
     again[name].append((says == just_read)[just_read != task.pad].mean())
+    written = greedy_decode(raw, read[:50], bos=task.bos, eos=task.eos, max_len=6)    # (50, 6) at most
+    alike[name].extend((written[:, 1:] == written[:, :-1])[written[:, 1:] != task.pad])
 for name, share in again.items():
-    print(f"{name:11} {min(share):.2f} to {max(share):.2f}, median {np.median(share):.2f}")
+    print(f"{name:11} {min(share):.2f} to {max(share):.2f}, median {np.median(share):.2f}"
+          f"; when it writes, neighbours alike: {np.mean(alike[name]):.2f}")
 
 # %% [markdown]
-# <!-- answer: A token that is likely after itself is written again and again
+# <!-- answer: One $E$ makes a token likelier after itself; new rows repeat, too
 # [print] -->
 #
 # With one $E$ all eight models repeat what they read more often than chance; with the rows in another order most do so less often. (Less than
-# chance: the row of the token just read is now another token's.) A token that is likely after itself is written again and again. <!-- result -->
+# chance: the row of the token just read is now another token's.) With new rows it is chance, and yet such models often write one token again and
+# again. So the shared $E$ is one reason, not the only one. <!-- result -->
 #
 # ## 9.2 What goes in: the shift
 #
@@ -217,13 +224,13 @@ print("logits", logits.shape, "  largest difference:", np.abs(by_hand - logits).
 # <!-- slide:
 # The drawing shows this model with our batch. Beside each box stands the shape of its output, and how much it keeps in the cache until its backward has used it: in all more than the parameters take.\
 # ![]
-# Between the boxes the shape is always $(B, T, d_\mathrm{model})$, so layers can be stacked. -->
+# Below *Linear* the shape between the boxes is $(B, T, d_\mathrm{model})$, so layers can be stacked. -->
 
 # %%
 model_shapes(model, src, tgt_in)
 
 # %% [markdown]
-# Between the boxes the shape is always $(B, T, d_\mathrm{model})$, so layers can be stacked. Only inside is it another: a network widens to $d_{ff}$, and each of the $h$ heads of an attention makes a map. <!-- result -->
+# Below *Linear* the shape between the boxes is $(B, T, d_\mathrm{model})$, so layers can be stacked. Only inside is it another: a network widens to $d_{ff}$, and each of the $h$ heads of an attention makes a map. <!-- result -->
 #
 # > **Predict.** Every source gets twice as long, the targets stay. Which maps grow?
 # >
@@ -282,8 +289,8 @@ print(f"largest difference from (p - q) / count: {from_rule:.0e}")
 print("at <pad>:", np.abs(grad_logits[tgt_out == task.pad]).max())
 
 # %% [markdown]
-# The loss is the mean over the real targets, so the gradient of each is divided by their number, and `<pad>` gets none. An untrained model is worse
-# than one that says each of the 11 tokens equally often, with the loss $\ln 11$. It is sure of what it does not know: Lesson 10.5 tries that. <!-- result -->
+# The loss is the mean over the real targets, so the gradient of each is divided by their number, and `<pad>` gets none. This untrained model is worse
+# than one that finds all 11 tokens equally likely, with the loss $\ln 11$. It is sure of what it does not know: Lesson 10.5 tries that. <!-- result -->
 #
 # ## 9.6 Backwards, part by part
 #
@@ -376,7 +383,7 @@ for name, part in uses.items():
 # %% [markdown]
 # The use as output reaches even `<pad>` and `<bos>`, which are never right. An embedding only teaches the rows that it has read: `<bos>` stands in no source, `<eos>` in no `tgt_in`, and no gradient comes back from `<pad>`. <!-- result -->
 #
-# Lessons 4, 6 and 7 checked most parts one by one. `ModelLoss` is model and loss as one layer, and `check_gradients` checks it like any other: all 61
+# `ModelLoss` is model and loss as one layer, and `check_gradients` checks it like any other: all 61
 # gradients, each and all together, against the complex step.
 
 # %%
@@ -453,6 +460,7 @@ judge(9, predicted, measured)
 
 # %%
 assert min(again["shared"]) > 1 / 11 > np.median(again["other order"]) # one E: it repeats itself
+assert np.median(again["new rows"]) < 0.15 < 0.5 < np.mean(alike["new rows"])    # not by E alone
 assert np.abs(by_hand - logits).max() < 1e-12                          # nine calls are the model
 assert from_rule < 1e-12                                               # p - q
 assert not grad_memory[src == task.pad].any()                          # padding teaches nothing
