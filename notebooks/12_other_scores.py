@@ -229,18 +229,19 @@ print("hidden", hidden.shape, " weights", weights.shape)
 #
 # The dot product keeps one number for each pair, the weight. Its products $q_a k_a$ are summed inside the matrix product, never stored. <!-- result -->
 #
-# The experiment `additive_cost` measures both passes, additive over dot:
+# The experiment `additive_cost` measures both passes, over those of the dot product. Green: the dot product itself, summed pair by pair.
 #
 # <!-- slide: For 64 tokens of width 256 additive attention takes more than 50 times as many bytes
 # ![]
-# (On the dotted line both would cost the same.) -->
+# The green line is well above 1, too: the matrix product is a reason. -->
 
 # %%
 cost = ADDITIVE_COST.run(n=(16, 32, 64, 128), d_k=(4, 16, 64, 256), repeats=5)
 cost.figure()
 
 # %% [markdown]
-# For 64 tokens of width 256 additive attention takes more than 50 times as many bytes. <!-- result -->
+# For 64 tokens of width 256 additive attention takes more than 50 times as many bytes. The green line is well above 1, too: the matrix product is a
+# reason. <!-- result -->
 
 # %% [markdown]
 # ## 12.6 All of them in the same Transformer
@@ -286,7 +287,7 @@ ax.figure
 # ![]
 # Concat and additive are the same function, and learn alike. -->
 #
-# Without its scale the dot product learns most slowly, with each seed. <!-- result -->
+# Without its scale the dot product learns most slowly, in the median. <!-- result -->
 #
 # Now change the *start* alone: shrink $W^Q$ and $W^K$ until the dot product starts as small as the scaled one; give $v$ variance 1.
 
@@ -305,10 +306,10 @@ for name in ("scaled dot", "dot", "dot, scores start small", "additive", "additi
 # With a small start the dot product needs no scale at this width. With a large $v$ additive attention falls behind, and smaller $W$ and $U$ do not mend
 # that (three seeds). The scale does more than make the start small: with the same large start the scaled dot product is still ahead. <!-- result -->
 #
-# The experiment `additive` trains three scores with five seeds at each width:
+# The experiment `additive` trains three scores with five seeds at two widths:
 #
 # <!-- slide:
-# The experiment `additive` trains three scores with five seeds at each width:\
+# The experiment `additive` trains three scores with five seeds at two widths:\
 # ![]
 # With wide heads the dot product without its scale falls behind in the median, as Section 3.2.1 says. -->
 
@@ -458,7 +459,7 @@ measured = loss_at_256(scoring.dot_attention, 256**-0.25) / loss_at_256(None, 1)
 judge(12, predicted, measured)
 
 # %% [markdown]
-# Several times as large: at this width a small start does not do all that the scale does. (We guess: a step of Adam is as large for small
+# More than twice as large: at this width a small start does not do all that the scale does. (We guess: a step of Adam is as large for small
 # numbers, and without the scale it moves a score farther. Try a smaller rate for $W^Q$ and $W^K$.) <!-- result -->
 #
 # ## 12.9 Check what this lesson claimed
