@@ -141,11 +141,11 @@ ax.legend()
 ax.figure
 
 # %% [markdown]
-# <!-- answer: Nearly every sentence is shorter than 512 tokens, as Section 4 says
+# <!-- answer: Most sentences are shorter than 512 tokens, as Section 4 says
 # ![]
 # At $n = d$, the dotted line, the two are equal. -->
 #
-# Nearly every sentence is shorter than 512 tokens, as Section 4 says. At $n = d$, the dotted line, the two are equal. <!-- result -->
+# Most sentences are shorter than 512 tokens, as Section 4 says. At $n = d$, the dotted line, the two are equal. <!-- result -->
 #
 # Table 1 leaves out the four projections of multi-head attention: $4 n d^2$, twice the whole RNN. So fewer multiply-adds are not the reason to take
 # attention.
@@ -196,7 +196,7 @@ for name, time in zip(("every step waits", "no step waits", "one product"), trie
 # [print]
 # One thread never waits. Many calls and small products take longer than one large product. -->
 #
-# No: the loop takes as long if no step waits. About half of the gap is the price of many NumPy calls; the rest is many small products in place of a large
+# No: the loop takes as long if no step waits. Part of the gap is the price of many NumPy calls; the rest is many small products in place of a large
 # one. Waiting costs those who have more workers than one (Lesson 13.4). <!-- result -->
 #
 # ## 13.3 Memory: the map
