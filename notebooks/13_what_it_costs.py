@@ -31,7 +31,7 @@ from aiayn_course.lab.claims.complexity import COMPLEXITY, forward_of
 from aiayn_course.lab.counting import count
 from aiayn_course.lab.measuring import STEADY, peak_bytes, seconds
 from aiayn_np import MultiHeadAttention, ScaledDotProductAttention
-from aiayn_np.plotting.figures import COLORS, MARKERS, new_figure
+from aiayn_np.plotting.figures import COLORS, MARKERS, log_ticks, new_figure
 from aiayn_np.training.threads import blas_threads
 from aiayn_np.variants.convolution import Convolution1D
 from aiayn_np.variants.local import LocalAttention
@@ -137,6 +137,7 @@ for i, (name, f) in enumerate(formula.items()):
     ax.loglog(lengths, f(lengths, 512) / 1e6, color=COLORS[i], marker=MARKERS[i], label=name)
 ax.axvline(512, color="0.6", linestyle=":")                            # n = d
 ax.set(xlabel="n, tokens", ylabel="millions of multiply-adds", title="d = 512, r = 5, k = 3")
+log_ticks(ax.xaxis, lengths)
 ax.legend()
 ax.figure
 
@@ -169,6 +170,7 @@ for i, name in enumerate(layers):
     ax.loglog(timed, milliseconds[name], color=COLORS[i], marker=MARKERS[i], label=name)
 ax.axvline(256, color="0.6", linestyle=":")                            # n = d
 ax.set(xlabel="n, tokens", ylabel="milliseconds", title="d = 256, r = 65, k = 3")
+log_ticks(ax.xaxis, timed)
 ax.legend()
 ax.figure
 
