@@ -453,8 +453,8 @@ measured = np.median(repeats)
 judge(9, predicted, measured)
 
 # %% [markdown]
-# Much more often. It is not the angle between the rows of $E$: at width 128 with the angles of width 16 it is the same, and exact right angles at width
-# 16 bring little (eight seeds). We guess: all else that is added to the token spreads over more directions. <!-- result -->
+# Much more often. Little of it is the angle between the rows of $E$: at width 128 with the angles of width 16 it is a little less, and exact right
+# angles at width 16 bring little (16 seeds). We guess: all else that is added to the token spreads over more directions. <!-- result -->
 #
 # ## 9.10 Check what this lesson claimed
 
