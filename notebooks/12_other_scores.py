@@ -329,7 +329,7 @@ ax.figure
 
 # %% [markdown]
 # With wide heads the dot product without its scale falls behind in the median, as Section 3.2.1 says; the seeds differ so much that the gallery (claim 3)
-# calls it not settled. With the scale, the paper's choice, it is on this small task as good as additive attention. <!-- result -->
+# calls it not settled. With the scale, the paper's choice, its loss on this small task ends about as low as that of additive attention, in the median. <!-- result -->
 #
 # ## 12.7 A score of your own
 #
