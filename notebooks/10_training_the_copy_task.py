@@ -454,7 +454,7 @@ for n in range(3, 9):
 #
 # The paper averages the last five checkpoints of its base model (Section 6.1): the mean of each *parameter*. Take five states, the last of them in the burst.
 #
-# <!-- slide: The mean copies more than each of the five
+# <!-- slide: The mean copies more than the state in the burst
 # ![]
 # These five were chosen: the last of them stands in the burst. -->
 
@@ -471,7 +471,7 @@ ax.set(xlabel="step: share", ylabel="copied exactly", xlim=(-0.5, 5.5), ylim=(0,
 ax.figure
 
 # %% [markdown]
-# In this chosen case the mean copies more than each of its five states. <!-- result -->
+# In this chosen case the mean copies more than the state in the burst, and more than its five states do on average. <!-- result -->
 #
 # <!-- say: Point at the five states, the last of them in the burst, and at the mean. Say that they were chosen. Tempting: the outputs are averaged. It is the parameters. -->
 #
@@ -533,7 +533,7 @@ assert abs(losses[0] - np.log(13)) > 5 * abs(token_scores(loss_cache)[0] - np.lo
 assert even < exact < 0.5
 assert sequence < 0.1                                                 # of those with 8 digits
 assert abs(exact - right.all(axis=1).mean()) < 0.005                   # but for rounding
-assert exact_mean > max(states_right)                                  # the mean copies more
+assert exact_mean > max(states_right[-1], np.mean(states_right))        # the mean copies more
 assert right_now.min() > 0.85
 print("all true")
 

@@ -3,7 +3,7 @@
 import math
 
 import numpy as np
-from numpy.polynomial import chebyshev, polynomial
+from numpy.polynomial import chebyshev
 
 from ..checks import check_array, check_gradient
 from ..linear import Linear
@@ -36,8 +36,12 @@ def erf(x):
     sign = np.copysign(1.0, x.real)
     z = np.minimum(sign * x, FAR)                                      # complex: by the real parts
     t = 1 + 2 * MIDDLE / FAR * (z - FAR) / (z + MIDDLE)
-    terms = ERF[x.dtype.itemsize > 4].astype(x.dtype)
-    return sign * (1 - np.exp(-z * z) / (1 + 2 * z) * polynomial.polyval(t, terms))
+    *terms, last = ERF[x.dtype.itemsize > 4].astype(x.dtype)
+    y = np.full_like(t, last)
+    for term in terms[::-1]:                                           # Horner, in place
+        y *= t
+        y += term
+    return sign * (1 - np.exp(-z * z) / (1 + 2 * z) * y)
 
 
 class GELU(Module):
@@ -52,8 +56,7 @@ class GELU(Module):
     def forward(self, x: np.ndarray) -> tuple[np.ndarray, Cache]:
         check_array("x", x)
         blocks = np.array_split(x.ravel(), x.size // BLOCK + 1)
-        phi = np.concatenate([(1 + erf(z / math.sqrt(2))) / 2 for z in blocks])
-        phi = phi.reshape(x.shape)                                     # Phi(x)
+        phi = np.concatenate([(1 + erf(z / math.sqrt(2))) / 2 for z in blocks]).reshape(x.shape)
         return x * phi, Cache(x=x, phi=phi, freeze="x")
 
     def backward(self, grad_y: np.ndarray, cache: Cache) -> np.ndarray:

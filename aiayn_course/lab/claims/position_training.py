@@ -51,7 +51,7 @@ class PositionTraining(Trained):
     nats: np.ndarray
     copied: np.ndarray
     title = "Sinusoidal or learned positions: in training, and on longer sequences"
-    panels, size = (2, 2), (WIDEST, 8.2)
+    panels, size = (2, 2), (WIDEST, 7.4)
 
     def at_middle(self, found):
         """Return what was found at the middle rate: (encodings, seeds, ...)."""
@@ -103,7 +103,7 @@ class PositionTraining(Trained):
         right.axvspan(self.lengths[0] - 0.5, self.trained_length + 0.5, color="0.9", zorder=0)
         right.text(self.lengths[0], 50, "lengths seen\nin training", va="center")
         right.set(xlabel="length of the sequence (symbols)", ylim=(-3, 103),
-                  ylabel="copied exactly (% of sequences)",
+                  ylabel="copied exactly (%)",
                   xlim=(self.lengths[0] - 0.5, self.lengths[-1] + 0.5))
         right.set_xticks(self.lengths[::2])
         left.legend(title="median (band: all seeds)", fontsize=10)
