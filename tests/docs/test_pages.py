@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+from chinese import on_github
 from pages import EVERY_PAGE, ROOT, blocks, committed
 
 from aiayn_course.cli.main import parsed
@@ -51,8 +52,7 @@ def test_every_link_to_a_section_leads_to_a_heading_as_github_names_it(page):
         target = page.parent / path if path else page
         if target.suffix == ".md":                         # GitHub shows a notebook from its top
             headings = re.findall(r"(?m)^#+ (.*)$", prose(target.read_text(encoding="utf-8")))
-            names = {re.sub(r"[^\w -]", "", h).lower().replace(" ", "-") for h in headings}
-            assert anchor in names, (path, anchor)
+            assert anchor in map(on_github, headings), (path, anchor)
 
 
 @every_page

@@ -169,7 +169,7 @@ def shape_guess(got, want):
     """Return (diagnosis, sentence) for a result of a wrong shape."""
     off, (long, wanted) = lengths_off(got, want), ([n for n in shape if n != 1]
                                                    for shape in (got, want))
-    if len(want) > 1 and got != want and got == (*want[:-2], *want[:-3:-1]):
+    if len(want) > 1 and got == (*want[:-2], *want[:-3:-1]):
         return "transposed", say("It is transposed: check the order of the factors in the product.")
     if not want and long:
         return "shape", say("It must be a single number: take the sum or mean over all axes.")
