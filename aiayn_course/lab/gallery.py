@@ -73,7 +73,7 @@ def page(experiments: Iterable[Experiment], folder: str | Path) -> str:
                         f" | {result.verdict} | {settled(e, result)} |")
         notes = ", trains models" * e.trains + ", measures time: numbers vary" * e.timed
         notes += ("; {minutes:g} minutes on {machine}, NumPy {numpy}".format(**noted[e.name])
-                  if e.name in noted else "; the machine is not recorded" * e.timed)
+                  if e.name in noted else "")
         entries.append(ENTRY.format(
             number=e.claim, title=title, alt=e.alt, name=e.name, says=e.says.rstrip("."),
             section=f"Sec. {e.section}" if e.claim <= PAPERS else e.section,
@@ -128,7 +128,7 @@ def note_machine(folder: str | Path, name: str) -> Iterator[None]:
     yield
     noted = about(folder) | {name: dict(
         machine=processor(), python=platform.python_version(), numpy=np.__version__,
-        minutes=round((time.process_time() - started) / 60, 1))}
+        minutes=max(round((time.process_time() - started) / 60, 1), 0.1))}
     with replacing(Path(folder) / "about.json") as file:
         file.write((json.dumps(noted, indent=1) + "\n").encode())
 

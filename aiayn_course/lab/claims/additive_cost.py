@@ -116,6 +116,6 @@ ADDITIVE_COST = Experiment(
     " less memory, because it is a matrix product. (Judged: at most half the time and the memory.)",
     alt="Time and peak bytes of additive attention over those of the dot product, against n"
     " and against d_k, on logarithmic axes; at the dotted line, 1, both are equal.",
-    dropped="inputs of variance 1, as here: another processor took 27 times by pairs, not 13",
+    dropped="inputs of variance 1: by pairs one processor took 10 times as long, another 27",
     run=additive_cost, result=AdditiveCost, timed=True,
 )

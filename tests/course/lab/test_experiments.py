@@ -220,8 +220,8 @@ def test_figures_without_a_name_makes_all_and_the_gallery(toys, tmp_path, capsys
     assert text == page(toys.values(), tmp_path)
     for part in ("![A line.](one.png)", "| claim | It is 3 (Sec. 3) |", "## 2. A toy of √d_k",
                  "| measured | The value is 3. |", f"| verdict | **{AGREES}** |",
-                 "| again | `aiayn-np figures one --measure`, measures time: numbers vary; 0 min",
-                 "| again | `aiayn-np figures two --measure`, trains models; 0 minutes on "):
+                 "| again | `aiayn-np figures one --measure`, measures time: numbers vary; 0.1 min",
+                 "| again | `aiayn-np figures two --measure`, trains models; 0.1 minutes on "):
         assert part in text
     about = json.loads((tmp_path / "about.json").read_text())
     assert list(about) == ["one", "two"]
