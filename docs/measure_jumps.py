@@ -1,6 +1,6 @@
 """Count the jumps of the loss on the toy tasks, with two values of Adam's beta_2: docs/jumps.json.
 
-    python docs/measure_jumps.py --seeds 20    train, about three hours on one core
+    python docs/measure_jumps.py --seeds 20    train, about an hour on one core
     python docs/measure_jumps.py --table       the table of docs/commands.md, from docs/jumps.json
 
 All else is equal: the model, its start, the order of the seeds and the rates of `train`. A jump
