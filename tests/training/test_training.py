@@ -53,20 +53,6 @@ def test_without_a_schedule_the_rate_is_eq_3_for_a_small_model(rng):
     assert [r.rate for r in records] == [0.2 * warmup_rate(step, 8, 100) for step in (1, 2, 3)]
 
 
-def test_a_schedule_gives_the_rates(rng):
-    model, task = small(rng)
-    rates = [0.5, 0.0, 1e-3]
-    options = dict(steps=3, batch_size=2, rng=rng)
-    before = model.state_dict()
-    records = []
-    for record in train(model, task, schedule=lambda step: rates[step - 1], **options):
-        records.append(record)
-        moved = any((before[name] != value).any() for name, value in model.state_dict().items())
-        assert moved == (record.rate > 0)
-        before = model.state_dict()
-    assert [r.rate for r in records] == rates
-
-
 def test_reported_loss_is_unsmoothed_and_over_real_tokens_only():
     p = [[0.1, 0.2, 0.7], [0.1, 0.6, 0.3], [0.2, 0.2, 0.6], [0.8, 0.1, 0.1]]
     logits = np.log(np.array([p]))
