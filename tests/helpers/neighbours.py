@@ -57,37 +57,6 @@ class CastCache:
         return (g - g.mean(-1, keepdims=True) - self.k * self.n * inner) / self.std
 
 
-class CastInside:
-    """A hidden layer in float32 in the middle; the input, parameters and output are float64."""
-
-    def __init__(self, rng, k):
-        self.W, self.V, self.k = rng.standard_normal((4, 50)), rng.standard_normal((50, 3)), k
-
-    def forward(self, x):
-        self.x, self.h = x, np.tanh(x @ self.W).astype(np.float32)
-        return self.h.astype(float) @ self.V
-
-    def backward(self, dout):
-        self.dV = self.h.T @ dout
-        g = (dout @ self.V.T) * (1 - self.h**2)
-        self.dW = self.k * self.x.T @ g
-        return g @ self.W.T
-
-
-class FloatInput:
-    def __init__(self, rng, k):
-        self.params = {"w": rng.standard_normal((4, 3)).astype(np.float32)}
-        self.grads, self.k = {}, k
-
-    def forward(self, x):
-        self.x = np.asarray(x, dtype=np.float32)
-        return self.x @ self.params["w"]
-
-    def backward(self, grad):
-        self.grads["w"] = self.k * self.x.T @ grad
-        return grad @ self.params["w"].T
-
-
 class MaskedAttention:
     def __init__(self, rng, k):
         self.k = k
@@ -187,12 +156,10 @@ def of_class(cls, *shapes):
 
 
 CLASSES = {
-    MSELoss: [(5, 2), (5, 2)], InPlace: [(5, 4)], CastCache: [(5, 6)], CastInside: [(5, 4)],
-    FloatInput: [(5, 4)],
+    MSELoss: [(5, 2), (5, 2)], InPlace: [(5, 4)], CastCache: [(5, 6)],
 }
 NEIGHBOURS = {cls.__name__: of_class(cls, *shapes) for cls, shapes in CLASSES.items()} | {
     function.__name__: function for function in (
         masked_attention, dropout_with_param, softmax_loss, min_char_rnn)}
-ROUNDED = {name: NEIGHBOURS.pop(name) for name in ("CastInside", "FloatInput")}
 REFUSED = {name: NEIGHBOURS.pop(name) for name in ("MSELoss", "softmax_loss")}
 REFUSED["state_for_a_gradient"] = state_for_a_gradient

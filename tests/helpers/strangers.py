@@ -68,18 +68,26 @@ class HalfTanh(SingleTanh):
 
 
 class HalfInside:
+    """A hidden layer in a narrow type; the input, parameters and output are float64."""
+
+    dtype: type = np.float16
+
     def __init__(self, rng, k):
         self.W, self.k = rng.standard_normal((4, 3)), k
 
     def forward(self, x):
         self.x = x
-        self.h = np.tanh(x @ self.W).astype(np.float16)
+        self.h = np.tanh(x @ self.W).astype(self.dtype)
         return self.h.astype(float)
 
     def backward(self, dout):
         g = dout * (1 - self.h.astype(float) ** 2)
         self.dW = self.k * self.x.T @ g
         return g @ self.W.T
+
+
+class SingleInside(HalfInside):
+    dtype = np.float32
 
 
 class HalfInput(HalfInside):
@@ -112,7 +120,7 @@ NUMBERS = {
 ROUNDED = {
     "float32": of(SingleNetwork, normal), "padded, float32": of(SingleNetwork, padded),
     "tanh in float32": of(SingleTanh, normal), "float16": of(HalfTanh, normal),
-    "float16 inside": of(HalfInside, normal),
+    "float16 inside": of(HalfInside, normal), "float32 inside": of(SingleInside, normal),
 }
 
 
