@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 import pytest
+from exchanged import exchange
 from golden.make_interop import PATH
 from golden_arrays import frozen
 from parity import assert_same
@@ -115,12 +116,7 @@ def test_a_config_must_be_whole_and_a_module_must_be_one_of_ours():
 
 def assign(path, make):
     """A change of a model: the attribute at a path gets what `make(rng)` returns."""
-    def change(model, rng):
-        *owner, name = path.split(".")
-        for part in owner:
-            model = model[int(part)] if part.isdecimal() else getattr(model, part)
-        setattr(model, name, make(rng))
-    return change
+    return lambda model, rng: exchange(model, path, lambda _: make(rng))
 
 
 def a_subclass(layer):

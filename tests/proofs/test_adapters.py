@@ -44,14 +44,12 @@ def test_a_parameter_without_gradient_is_told_and_a_running_mean_is_none(rng):
     assert "Not checked: b has no gradient, though the output depends on it." in text
 
 
-def test_what_an_earlier_call_left_is_no_parameter_and_not_told(rng):
-    layer, inputs = HABITS["attributes"](rng, "")                      # it was used before
-    assert check_gradients(layer, *inputs).not_checked == {}
-
-
-def test_ids_are_told(rng):
-    layer, inputs = HABITS["dicts"](rng, "")
-    assert check_gradients(layer, *inputs).not_checked == {"ids": "holds no floats"}
+@pytest.mark.parametrize(("habit", "told"), [
+    ("attributes", {}),                          # what an earlier call left is no parameter
+    ("dicts", {"ids": "holds no floats"})])
+def test_ids_are_told_and_what_an_earlier_call_left_is_not(habit, told, rng):
+    layer, inputs = HABITS[habit](rng, "")
+    assert check_gradients(layer, *inputs).not_checked == told
 
 
 class Late:

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from exchanged import exchange
 
 from aiayn_np import (
     LearnedPositionalEncoding,
@@ -160,78 +161,46 @@ def test_a_wrong_causal_mask_leaks(mask, pairs, module, cls, monkeypatch):
 @pytest.mark.parametrize("options", [{}, PRE_NORM])
 def test_one_layer_without_a_mask_leaks(options):
     model = build(**options)
-    model.decoder.layers[1].self_attention = Changed3(model.decoder.layers[1].self_attention)
+    exchange(model, "decoder.layers.1.self_attention", lambda a: Changed(a, no_mask))
     fails(assert_causal, model, "of 15 pairs")
 
 
-class Changed3(Module):
-    """A multi-head attention that forgets its mask."""
-
-    def __init__(self, layer):
-        self.layer = layer
-
-    def forward(self, x_Q, x_K, x_V, *, allowed=None, rng=None):
-        return self.layer.forward(x_Q, x_K, x_V, rng=rng)
+def keys_as_queries(options):
+    """The mask of the keys, of the queries instead."""
+    allowed = options["allowed"]
+    return options | {"allowed": np.broadcast_to(
+        allowed.mT, (len(allowed), 1, *allowed.shape[-1:] * 2))}
 
 
-def plant_nothing_on_targets(model):
-    model.decoder = Changed(model.decoder, lambda o: o | {"allowed": causal(o["allowed"].shape[2])})
+ALONE = "between a padded batch and alone"
+WRONG_PADDING = {  # what is planted -> (where, what stands there then, what is said)
+    "nothing in the encoder": ("encoder", lambda e: Changed(e, no_mask), ALONE),
+    "nothing on the memory": (
+        "decoder", lambda d: Changed(d, lambda o: o | {"memory_allowed": None}), ALONE),
+    "nothing on the targets": (
+        "decoder", lambda d: Changed(d, lambda o: o | {"allowed": causal(o["allowed"].shape[2])}),
+        r"row \d, position \d changes with src_embedding.E\[0\], the embedding of the padding in"
+        " tgt: largest change .* of the largest number, allowed is 1e-12"),
+    "one layer without a mask": (
+        "encoder.layers.1.self_attention", lambda a: Changed(a, no_mask), ALONE),
+    "an inverted mask": (
+        "encoder", lambda e: Changed(e, lambda o: o | {"allowed": ~o["allowed"]}), ALONE),
+    "an inverted memory mask": (
+        "decoder", lambda d: Changed(d, lambda o: o | {"memory_allowed": ~o["memory_allowed"]}),
+        ALONE),
+    "queries masked instead of keys": ("encoder", lambda e: Changed(e, keys_as_queries), ALONE),
+    "batch norm": ("encoder.layers.0.add_norm_2.layer_norm", lambda _: BatchNorm(8), ALONE),
+    "batch norm in the decoder": (
+        "decoder.layers.1.add_norm_3.layer_norm", lambda _: BatchNorm(8), ALONE),
+    "a mean over the memory": (
+        "encoder", lambda e: Changed(e, y=lambda y: y - y.mean(axis=1, keepdims=True)), ALONE),
+}
 
 
-def plant_nothing_in_the_encoder(model):
-    model.encoder = Changed(model.encoder, no_mask)
-
-
-def plant_nothing_on_the_memory(model):
-    model.decoder = Changed(model.decoder, lambda o: o | {"memory_allowed": None})
-
-
-def plant_one_layer_without_a_mask(model):
-    layer = model.encoder.layers[1]
-    layer.self_attention = Changed3(layer.self_attention)
-
-
-def plant_an_inverted_mask(model):
-    model.encoder = Changed(model.encoder, lambda o: o | {"allowed": ~o["allowed"]})
-
-
-def plant_an_inverted_memory_mask(model):
-    model.decoder = Changed(model.decoder, lambda o: o | {"memory_allowed": ~o["memory_allowed"]})
-
-
-def plant_queries_masked_instead_of_keys(model):
-    model.encoder = Changed(model.encoder, lambda o: o | {"allowed": np.broadcast_to(
-        o["allowed"].mT, (len(o["allowed"]), 1, *o["allowed"].shape[-1:] * 2))})
-
-
-def plant_batch_norm(model):
-    model.encoder.layers[0].add_norm_2.layer_norm = BatchNorm(8)
-
-
-def plant_batch_norm_in_the_decoder(model):
-    model.decoder.layers[1].add_norm_3.layer_norm = BatchNorm(8)
-
-
-def plant_a_mean_over_the_memory(model):
-    model.encoder = Changed(model.encoder, y=lambda y: y - y.mean(axis=1, keepdims=True))
-
-
-@pytest.mark.parametrize(("plant", "words"), [
-    (plant_nothing_in_the_encoder, "between a padded batch and alone"),
-    (plant_nothing_on_the_memory, "between a padded batch and alone"),
-    (plant_nothing_on_targets, r"row \d, position \d changes with src_embedding.E\[0\], the"
-     " embedding of the padding in tgt: largest change .* of the largest number, allowed is 1e-12"),
-    (plant_one_layer_without_a_mask, "between a padded batch and alone"),
-    (plant_an_inverted_mask, "between a padded batch and alone"),
-    (plant_an_inverted_memory_mask, "between a padded batch and alone"),
-    (plant_queries_masked_instead_of_keys, "between a padded batch and alone"),
-    (plant_batch_norm, "between a padded batch and alone"),
-    (plant_batch_norm_in_the_decoder, "between a padded batch and alone"),
-    (plant_a_mean_over_the_memory, "between a padded batch and alone"),
-], ids=lambda p: getattr(p, "__name__", ""))
-def test_wrong_padding_is_found(plant, words):
+@pytest.mark.parametrize(("path", "plant", "words"), WRONG_PADDING.values(), ids=WRONG_PADDING)
+def test_wrong_padding_is_found(path, plant, words):
     model = build()
-    plant(model)
+    exchange(model, path, plant)
     fails(assert_padding_invariant, model, "the output at row", words)
 
 

@@ -114,7 +114,8 @@ def test_a_right_program_agrees_in_both_precisions_and_any_subset_will_do(folder
         (31, "softmax"), (16, "mask"), (14, "scaled_dot_product_attention"),
         (21, "scaled_dot_product_attention"), (3, "layer_norm"), (7, "embedding"),
         (32, "label_smoothed_cross_entropy"), (29, "adam"), (30, "warmup_rate"),
-        (35, "kept_keys"), (36, "grouped_query_attention"), (10, "decoder_layer"))])
+        (35, "kept_keys"), (36, "grouped_query_attention"), (10, "decoder_layer"),
+        (33, "rotary_positions"), (33, "llama"))])
 def test_a_bug_is_named_by_its_numbers(folder, tmp_path, number, component):
     found = compare_vectors(folder, program(tmp_path / "a", [component], BUGS[number]),
                             bugs=BUGS.values())
@@ -202,13 +203,6 @@ def test_no_random_edit_gets_the_name_of_a_bug_that_it_is_not(folder, tmp_path, 
 def test_precision_and_transposing_are_named(folder, tmp_path, component, change, said):
     found = compare_vectors(folder, program(tmp_path / "a", [component], change=change))
     assert said in str(found)
-
-
-@pytest.mark.parametrize("component", ["rotary_positions", "llama"])
-def test_the_other_pairing_is_named(folder, tmp_path, component):
-    theirs = program(tmp_path / "a", [component], BUGS[33])
-    found = compare_vectors(folder, theirs, bugs=BUGS.values())
-    assert "bug 33, rotary pairs of the other convention" in str(found)
 
 
 def test_the_command_writes_and_compares_and_the_exit_code_is_the_verdict(
