@@ -6,6 +6,8 @@ Some gradient is multiplied by k: 1 in the right layer.
 
 import numpy as np
 
+from aiayn_np import Parameter
+
 
 def pair(f, derivative, draw):
     def make(rng, k):
@@ -142,6 +144,23 @@ class Affine:
         return dout @ self.W.T
 
 
+class InAParameter(Affine):
+    """The weight is a Parameter of the package, whose gradient is assigned; the layer is no Module.
+    """
+
+    def __init__(self, rng, k):
+        super().__init__(rng, k)
+        self.W = Parameter(self.W)
+
+    def forward(self, x):
+        self.x = x
+        return x @ self.W.value
+
+    def backward(self, dout):
+        self.W.grad = self.W.grad + self.k * self.x.T @ dout
+        return dout @ self.W.value.T
+
+
 class OfTheClass(Affine):
     W = np.random.default_rng(3).standard_normal((4, 4))
 
@@ -262,7 +281,7 @@ def writes_upstream(rng, k):
     return (lambda x: (x**2, x), backward), (normal(rng),)
 
 
-STRANGERS = {cls.__name__: of(cls, normal) for cls in (Tied, OnlyPositions)} | {
+STRANGERS = {cls.__name__: of(cls, normal) for cls in (Tied, OnlyPositions, InAParameter)} | {
     "writes_upstream": writes_upstream} | {
     f"{g} of {w}": named(w, g) for w, g in NAMES} | {
     f"cache called {name}": cache_called(name) for name in ("diff", "delta", "dx", "dcache")}
