@@ -110,7 +110,7 @@ def listed(effects):
 
 
 def about(folder):
-    """Return what `note_machine` noted of each figure, {name: {machine, minutes, ...}}."""
+    """Return the notes of `note_machine` on each figure, {name: {machine, minutes, ...}}."""
     path = Path(folder) / "about.json"
     return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
 

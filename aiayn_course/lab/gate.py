@@ -10,8 +10,8 @@ from .experiment import AGREES, DISAGREES, IN_PART, NOT_SETTLED, Result
 
 NAMED = {1: "as claimed", 0: "undecided", -1: "the contrary"}  # signs
 SEEDS, LONGER = 5, 3  # the least number of seeds; how much longer the second training is
-STUDENT = {4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365, 8: 2.306, 9: 2.262}  # t, 97.5 %, by freedom;
-# with more than ten seeds the last one makes the interval a little too wide
+STUDENT = {4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365, 8: 2.306, 9: 2.262}
+# {degrees of freedom: 97.5 % quantile of t}; for more the last one is a little too wide
 
 
 @dataclass(frozen=True)

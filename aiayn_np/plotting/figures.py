@@ -30,7 +30,7 @@ KINDS = (".png", ".svg", ".pdf")  # endings of a picture's file
 CMAP, SIGNED_CMAP = "cividis", "PuOr"
 DPI, SCREEN = 150, 96  # pixels per inch in a file, and in a notebook
 SMALL, WIDEST = 9.5, 9  # the smallest font in points, the widest picture in inches
-CARD = {"facecolor": "#F4F5F6", "edgecolor": "#B8BEC4"}  # of a picture in a notebook, light or dark
+CARD = {"facecolor": "#F4F5F6", "edgecolor": "#B8BEC4"}  # behind a picture in any notebook
 SMALLEST = 0.18  # the smallest side of a cell in inches, for its label
 NUMBERED = 5  # a map with at most so many rows and columns shows its numbers, wide cells 7
 # Colours that colour-blind readers can tell apart (Okabe and Ito), and a marker for each.

@@ -24,10 +24,10 @@ VALIDATIONS = 10  # in a training, at least
 
 
 class LanguageTraining(RunTask, LanguageTask):
-    """The task of going on with a text, and the text; by default for the paper's layers.
+    """The task of continuing a text, with the text that it is learned from.
 
-    Without a vocabulary its options have the "characters". `like` is "llama" for a model like
-    Llama, with `h_kv` heads of keys and values. `files` is None for Python's help.
+    A run whose vocabulary is characters has them in the option "characters". The option "files" is
+    None if the text is Python's help.
     """
 
     record = LanguageProgress

@@ -75,7 +75,7 @@ class PairTraining(RunTask, PairTask):
         return Vocabulary(kept["model"])
 
     def read(self, corpus: Corpus | None = None) -> SimpleNamespace:
-        """Read or take the pairs: batches for training and validation, and the latter as lines."""
+        """Return batches and lines of a corpus; None reads it from the files of the run."""
         o = self.options
         corpus = corpus or Corpus.read(o["files"], o["seed"])
         if corpus.digest != o["digest"]:

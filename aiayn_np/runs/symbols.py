@@ -12,7 +12,7 @@ from ..training.tasks import CopyTask, ReverseTask, SortTask, Task
 from .loaded import SymbolTranslator
 from .task import RunTask
 
-TESTED, SHOWN = 2000, 6  # test sequences; test sequences in the report
+TESTED, SHOWN = 2000, 6  # test sequences: measured, and shown in the report
 LEARNED, JUMP = 0.15, 0.1  # losses: a jump is a rise by more than JUMP after one below LEARNED
 MORE = 52  # positions beyond the symbols of the longest sequence, for a longer output
 

@@ -297,9 +297,9 @@ def another_axis(failure):
 
 
 def axes_counted(failure):
-    """Tell whether axes are counted from the front, or whether there are fewer than are asked for.
+    """Tell whether a line failed because it relies on a fixed number of axes.
 
-    Axes that a product swaps, the sizes that a shape is unpacked into, an axis that is not there.
+    It swaps axes for a product, unpacks a shape into sizes, or names an axis that is not there.
     """
     swaps = [node for node in ast.walk(failure.node or ast.Pass()) if isinstance(node, ast.Call)
              and name_of(node.func) in ("swapaxes", "transpose")]

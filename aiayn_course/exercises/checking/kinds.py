@@ -231,7 +231,7 @@ def another_comparison(place, names):
 
 
 def another_index(of_a_shape):
-    """Return a rule of other indices: of a shape, which is a size, or of another array."""
+    """Return a rule that changes the index of a shape if `of_a_shape`, else those of arrays."""
     def find(place, names):
         holder = place.parents[-1]
         if is_index(place) and not isinstance(holder, ast.UnaryOp) and (

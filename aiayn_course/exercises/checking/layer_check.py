@@ -123,7 +123,7 @@ class LayerCheck(Check):
                         part=type(part).__name__))
 
     def finish(self):
-        """Raise a Stop if a layer that computes what is right breaks the rules of a layer."""
+        """Raise a Stop if the layer breaks the protocol of layers. Its numbers are right."""
         trial = self.trials[0]
         _, cache = trial.forward()
         first = trial.backward(cache)

@@ -44,7 +44,7 @@ def parts(statement, frame, last):
 
 
 def fails(node, frame, last):
-    """Tell whether an expression fails, or may do so, all of whose parts do not."""
+    """Tell whether an expression fails, or may fail. None of its parts fails."""
     if isinstance(node, (ast.Starred, ast.Slice)) or isinstance(
             getattr(node, "ctx", None), ast.Store):
         return False

@@ -63,7 +63,7 @@ def helper_of(file, line, _):
 
 
 class Values(list):
-    """Copies of the values of one variable; `when` counts the order in which all were got."""
+    """Copies of the values that one variable had; `when` numbers them among those of all."""
 
     def __init__(self):
         super().__init__()

@@ -30,7 +30,7 @@ def main(job):
     """
     job = json.loads(job)
     write, leave, secret, verdict = os.write, os._exit, job.pop("secret"), os.dup(1)
-    os.dup2(2, 1)                                                      # what is printed goes there
+    os.dup2(2, 1)                                                      # prints go to stderr
     with open(os.devnull, "w", errors="replace") as nowhere, speaking(job["language"]), \
             contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere):
         limit(job["timeout"], job["memory"])

@@ -182,7 +182,7 @@ SENTENCES: dict[str, Any] = {"numbers": (number_words, str.split, places_in_germ
 
 
 def training(name: str, seed: int, *steps: int) -> Iterator[tuple[Transformer, Task, Callable]]:
-    """Train one model; after each of these steps yield (model, task, function of the places)."""
+    """Train one model; yield (model, task, places_of) after each step in `steps`."""
     words, cut, places_of = SENTENCES[name]
     task = Sentences(name, words(), cut)
     model = small_model(task, seed, N=2, d_model=64, d_ff=128)

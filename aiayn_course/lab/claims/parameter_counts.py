@@ -23,7 +23,7 @@ ROWS: list[tuple[str, dict[str, int], int]] = [
     ("learned positions", dict(learned_positions=512), 65),
     ("big", dict(d_model=1024, d_ff=4096, h=16), 213),
 ]
-FITTING = 41_200  # a vocabulary with which base has its printed number
+FITTING = 41_200  # ids with which the base model has its printed number
 ONE_ROUNDING, TWO_ROUNDINGS = 0.5, 1.0  # millions
 GROUPS = ["printed = counted, rounded", "within 1 M", "further apart"]
 

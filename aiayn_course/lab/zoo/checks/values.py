@@ -178,7 +178,7 @@ def more_padding():
 
 @check("exact: caches untouched")
 def caches_untouched():
-    """Check that backward changes no array of the cache, and not its own gradient."""
+    """Check that backward changes neither the cache nor the gradient that it is given."""
     whole = ModelLoss(small_model(fresh()), LabelSmoothedCrossEntropy(0.1))
     _, cache = whole.forward(SRC, TGT, targets=TARGETS, rng=fresh())
     before = {name: array.copy() for name, array in leaves(cache, np.ndarray)}
