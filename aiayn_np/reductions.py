@@ -33,8 +33,9 @@ def row_max(x: np.ndarray) -> np.ndarray:
 
 def log_softmax(logits: np.ndarray) -> np.ndarray:
     """Return the log of the softmax over the last axis: (..., V) -> (..., V)."""
-    shifted = logits - row_max(logits)
-    return shifted - np.log(row_sum(np.exp(shifted)))
+    log_p = logits - row_max(logits)                 # no overflow
+    log_p -= np.log(row_sum(np.exp(log_p)))
+    return log_p
 
 
 def column_sum(x: np.ndarray) -> np.ndarray:

@@ -6,6 +6,7 @@ tokenizer. The option "family" holds the settings of config.json and generation_
 
 import json
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from ..models.weights import write_folder
 from ..training.optimizer import Adam
 from .language import LanguageTraining
 from .loaded import Loaded
-from .pairs import PairTraining, Side
+from .pairs import PairTraining
 from .real import FAMILIES, MarianTask, MarianTranslator, real_writer
 from .recipes import Recipe
 from .task import RunTask
@@ -98,9 +99,9 @@ class FamilyPairs(PairTraining):
     tokens = MarianTask.tokens
     vocabulary_of = staticmethod(vocabulary_of)
 
-    def sides(self) -> list[Side]:
+    def sides(self) -> list[tuple[Callable, int]]:
         v = self.vocabulary
-        return [Side(v.encode, v.source_ids[UNKNOWN]), Side(self.targets, v.target_ids[UNKNOWN])]
+        return [(v.encode, v.source_ids[UNKNOWN]), (self.targets, v.target_ids[UNKNOWN])]
 
     def targets(self, lines: list[str]) -> list[np.ndarray]:
         """Return an array of ids (T,) with eos at the end for each line of the target language."""

@@ -22,21 +22,14 @@ SHOWN = 3  # translations in the report
 POSITIONS = 256  # of a model, at least; a text may be longer than the lines of the training
 
 
-class Side:
-    """Encode the lines of one side; leave out, and count, the id `unknown`, if it is given."""
+def without(unknown: int, encode: Callable, lost: list) -> Callable:
+    """Return a function that encodes lines without the id `unknown`; `lost` gets its numbers."""
+    def kept(lines):
+        found = encode(lines)
+        lost.extend(np.count_nonzero(ids == unknown) for ids in found)
+        return [ids[ids != unknown] for ids in found]
 
-    left_out = 0
-
-    def __init__(self, encode: Callable, unknown: int | None) -> None:
-        self.encode, self.unknown = encode, unknown
-
-    def __call__(self, lines: list[str]) -> list[np.ndarray]:
-        found = self.encode(lines)
-        if self.unknown is None:
-            return found
-        kept = [ids[ids != self.unknown] for ids in found]
-        self.left_out += sum(map(len, found)) - sum(map(len, kept))
-        return kept
+    return kept
 
 
 class PairTraining(RunTask, PairTask):
@@ -81,7 +74,9 @@ class PairTraining(RunTask, PairTask):
         if corpus.digest != o["digest"]:
             raise ValueError("sentence pairs must be those that the run began with, got others in "
                              + " and ".join(filter(None, o["files"].values())))
-        limit, most, tokens, sides = o["max_length"], o["max_len"], o["tokens"], self.sides()
+        limit, most, tokens = o["max_length"], o["max_len"], o["tokens"]
+        lost: list[int] = []
+        sides = [without(unknown, encode, lost) for encode, unknown in self.sides()]
         training, _ = encoded(sides, corpus.training, limit)
         held_out, lines = encoded(sides, corpus.validation, most)
         if not training or not held_out:
@@ -97,13 +92,16 @@ class PairTraining(RunTask, PairTask):
         return SimpleNamespace(
             batches=batches, lines=lines,
             held_out=Batches(held_out, max(tokens // o["accumulate"], most), 0, self.vocabulary),
-            notes=corpus.notes + left_out(sum(side.left_out for side in {*sides}), "pieces") + [
+            notes=corpus.notes + left_out(sum(lost), "pieces") + [
                 f"{n} pairs for {what} are left out: a side has more than {most} tokens, or none"
                 for what, n, most in too_long if n])
 
-    def sides(self) -> list[Side]:
-        """Return what encodes the sources, and what encodes the targets."""
-        return 2 * [Side(self.vocabulary.encode, UNK if "from" in self.options else None)]
+    def sides(self) -> list[tuple[Callable, int]]:
+        """Return (function that encodes lines, id to leave out) of the sources, and of the targets.
+
+        A new run leaves out no id: its model learns from unknown characters, too.
+        """
+        return 2 * [(self.vocabulary.encode, UNK if "from" in self.options else -1)]
 
     @property
     def steps(self) -> int:

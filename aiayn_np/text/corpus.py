@@ -1,9 +1,8 @@
 """The sentence pairs for training and validation, read from files."""
 
-import hashlib
 from dataclasses import dataclass
 
-from .pairs import hold_out, read_table, read_two_files
+from .pairs import digest_of, hold_out, read_table, read_two_files
 
 
 @dataclass
@@ -38,10 +37,9 @@ class Corpus:
             notes.append(f"{len(validation)} pairs, drawn at random, are held out for validation")
             if known:
                 notes.append(f"{known} more pairs with the same source sentences are left out")
-        digest = hashlib.sha256(f"{len(training)} + {len(validation)}\n".encode())
-        for pair in training + validation:
-            digest.update("\t".join((*pair, "\n")).encode())
-        return cls(training, validation, notes, digest.hexdigest())
+        text = "".join("\t".join((*pair, "\n")) for pair in training + validation)
+        counts = f"{len(training)} + {len(validation)}\n"
+        return cls(training, validation, notes, digest_of((counts + text).encode()))
 
 
 def read(files, prefix, notes):

@@ -108,5 +108,5 @@ def hold_out(pairs, seed):
 
 
 def digest_of(data: bytes) -> str:
-    """Return the SHA-256 of a text or a vocabulary; a run recognises its data by it."""
+    """Return the SHA-256 of a text; a run recognises its data by it."""
     return hashlib.sha256(data).hexdigest()

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..checks import check_sizes, one_line
-from ..files import CheckpointError, replacing
+from ..files import CheckpointError
 from .extra import extra
 
 PAD, BOS, EOS, UNK = range(4)
@@ -73,11 +73,6 @@ class Vocabulary:
             return cls(path.read_bytes())
         except RuntimeError as error:
             raise CheckpointError(f"{path} is not a SentencePiece model: {error}") from error
-
-    def save(self, path: Path) -> None:
-        """Write the vocabulary to a file that SentencePiece can read too."""
-        with replacing(path) as file:
-            file.write(self.model)
 
     def __len__(self):
         return self.processor.get_piece_size()

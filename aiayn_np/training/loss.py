@@ -4,7 +4,7 @@ import numpy as np
 
 from ..checks import check_integers, check_number
 from ..module import Cache, Module, Rng
-from ..reductions import row_max, row_mean, row_sum
+from ..reductions import log_softmax, row_mean
 from .checks import check_scalar, check_targets
 
 
@@ -25,8 +25,7 @@ class LabelSmoothedCrossEntropy(Module):
 
     def forward(self, logits: np.ndarray, *, targets: np.ndarray) -> tuple[float, Cache]:
         targets = check_targets(logits, targets, self.pad)
-        log_p = logits - row_max(logits)                               # (..., V), no overflow
-        log_p -= np.log(row_sum(np.exp(log_p)))                        # log of the softmax
+        log_p = log_softmax(logits)                                    # (..., V)
         log_p_target = np.take_along_axis(log_p, targets[..., None], axis=-1)[..., 0]
         losses = -(1 - self.eps_ls) * log_p_target
         if self.eps_ls > 0:                                            # 0 * -inf would be nan
