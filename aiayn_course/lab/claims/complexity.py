@@ -172,7 +172,7 @@ COMPLEXITY = Experiment(
     alt="Two panels, the exponents of the length n and of the width d in the time of four layers,"
     " over whole ranges and between neighbouring sizes, beside those of Table 1.",
     dropped="entries of variance 1: at d = 8192 weights are subnormal then, and self-attention"
-    " took one processor 89 times as long as with a variance of 1/4; a recurrent layer from d = 768,"
+    " took one processor 89 times as long as with a variance of 1/4; recurrence from d = 768,"
     " whose exponent was 2.2 there (we guess: that matrix was in a nearer cache)",
     run=complexity, result=Complexity, timed=True,
 )
