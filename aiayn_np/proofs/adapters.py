@@ -271,16 +271,13 @@ def understood(calls: Calls, split: Split) -> "Reading":
     run = calls.run(split, {}, lambda y: np.random.default_rng(2).standard_normal(np.shape(y)))
     for path in changed(before, snapshot(calls.outside())):
         raise TypeError(f"backward must write into the layer, not into {dotted(path)}")
-    same: dict[int, list] = {}  # the paths of an array, which may have several
-    for path, x in arrays_in(calls.root):
-        same.setdefault(id(x), [x]).extend([path] if path in run.stays else [])
-    owned = [(x, paths, [g for path in paths for g in gradient_paths(path, run.after)])
-             for x, *paths in same.values() if paths]
-    claimed, wrote = {g for *_, at in owned for g in at}, changed(run.kept, run.after)
-    arrays, places = {}, {}
+    inside = {id(x) for _, x in arrays_in(calls.root)}
+    without = {dotted(path): x for path, x in arrays_in(calls.outside()) if id(x) not in inside}
     gaps = {n: NO_FLOATS for n, x in calls.inputs.items() if is_array(x) and not is_floats(x)}
-    without = {dotted(path): x for path, x in arrays_in(calls.outside()) if id(x) not in same}
     gaps |= dict.fromkeys(without, OUTSIDE)
+    owned, wrote = owned_arrays(calls, run), changed(run.kept, run.after)
+    claimed = {place for *_, at in owned for place in at}
+    arrays, places = {}, {}
     for x, paths, at in owned:
         name, given = dotted(paths[0]), paths[0][0] in calls.inputs
         if claimed.intersection(paths) or not (at or calls.depend_on(x, split)):
@@ -293,15 +290,30 @@ def understood(calls: Calls, split: Split) -> "Reading":
         else:
             gaps[name] = FORGOTTEN
             without |= {} if given else {name: x}
-    for path in (wrote | {p for p in run.after if p[0] == "returned"}) - claimed:
-        name = next((n for n, x in without.items() if x.shape == run.after[path].shape), "nothing")
-        if name in without or path[0] == "returned":
-            raise TypeError(f"{dotted(path)} must have a usual name, such as dW of W, if it is the"
-                            f" gradient of {name}")
+    made = wrote | {path for path in run.after if path[0] == "returned"}
+    check_names(run, made - claimed, without)
     first, last = split.gradients, len(calls.results) - split.caches
     gaps |= {f"output {i + 1}": NOT_TAKEN for i, x in enumerate(calls.results)
              if first <= i < last and is_floats(x)}
     return Reading(calls, split, arrays, places, gaps)
+
+
+def owned_arrays(calls: Calls, run: Run) -> list[tuple]:
+    """Return (array, its paths, the paths of its gradients) for each array that forward keeps."""
+    same: dict[int, list] = {}  # the paths of an array, which may have several
+    for path, x in arrays_in(calls.root):
+        same.setdefault(id(x), [x]).extend([path] if path in run.stays else [])
+    return [(x, paths, [g for path in paths for g in gradient_paths(path, run.after)])
+            for x, *paths in same.values() if paths]
+
+
+def check_names(run: Run, unclaimed: set, without: dict[str, np.ndarray]) -> None:
+    """Raise TypeError if an unclaimed array may be the gradient of one without a gradient."""
+    for path in unclaimed:
+        name = next((n for n, x in without.items() if x.shape == run.after[path].shape), "nothing")
+        if name in without or path[0] == "returned":
+            raise TypeError(f"{dotted(path)} must have a usual name, such as dW of W, if it is the"
+                            f" gradient of {name}")
 
 
 @dataclass(frozen=True)

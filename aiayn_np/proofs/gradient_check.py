@@ -91,10 +91,8 @@ class Own:
         options = {n: copy.deepcopy(x) if n == "rng" else x for n, x in self.options.items()}
         return self.layer.forward(*arrays, **options)
 
-    def backward(self, values: dict, u: Any, cache: Any) -> list:
+    def backward(self, u: Any, cache: Any) -> list:
         """Add to the gradients of the Parameters; return those of the inputs as a list."""
-        for name, parameter in self.parameters.items():
-            parameter.value = values[name]
         returned = self.layer.backward(u, cache)
         if returned is None:
             return []
@@ -103,8 +101,8 @@ class Own:
     def gradients(self, values: dict, u: Any, cache: Any) -> tuple[dict, list[Row]]:
         """Return ({name: gradient}, rows with the faults that need no comparison)."""
         for name, parameter in self.parameters.items():
-            parameter.grad = np.zeros_like(values[name])
-        returned = self.backward(values, copy.copy(u), cache)          # backward may write in it
+            parameter.value, parameter.grad = values[name], np.zeros_like(values[name])
+        returned = self.backward(copy.copy(u), cache)                  # backward may write in it
         if len(returned) == len(self.inputs):                          # with a None for ids
             returned = [returned[i] for i in self.floats]
         if len(returned) != len(self.floats):
@@ -114,7 +112,7 @@ class Own:
         found |= {n: p.grad.copy() for n, p in self.parameters.items()}
         if any(np.shape(found[n]) != np.shape(values[n]) for n in found):
             return found, []
-        self.backward(values, copy.copy(u), cache)
+        self.backward(copy.copy(u), cache)
         faults = []
         for n, p in self.parameters.items():
             # In sums of many terms, as in rows of E, an entry may cancel: it is not exactly double.

@@ -95,10 +95,9 @@ def must_agree(got, want, what, row=0):
     relative = float(difference[at] / max(np.abs(want).max(), np.finfo(float).tiny))
     if relative > TOLERANCE[want.dtype.char]:
         where = f"row {row + at[0]}" + (f", position {at[1]}" if want.ndim == 3 else "")
-        raise AssertionError(
-            f"the output at {where} {what}: largest change {difference[at]:.2g}, {relative:.0e} of"
-            f" the largest number, allowed is {TOLERANCE[want.dtype.char]:.0e}"
-        )
+        raise AssertionError(f"the output at {where} {what}: largest change {difference[at]:.2g},"
+                             f" {relative:.0e} of the largest number, allowed is"
+                             f" {TOLERANCE[want.dtype.char]:.0e}")
     return relative
 
 

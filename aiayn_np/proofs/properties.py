@@ -19,15 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from .probing import (
-    find,
-    input_names,
-    matrices,
-    must_agree,
-    output,
-    steady_output,
-    vocabulary,
-)
+from .probing import find, input_names, matrices, must_agree, output, steady_output, vocabulary
 
 EXTRA = 3  # tokens of padding that are appended
 
@@ -61,11 +53,9 @@ def assert_causal(model: Any, *, length: int = 6, seed: int = 0) -> None:
     leaks = np.tril(changes, -1)                                       # s > t
     if leaks.any():
         s, t = divmod(int(leaks.argmax()), T)
-        raise AssertionError(
-            f"logits at position {t} change when target token {s} changes: largest change"
-            f" {leaks[s, t]:.2g}; {np.count_nonzero(leaks)} of {T * (T - 1) // 2} pairs of a"
-            " position and a later token leak"
-        )
+        raise AssertionError(f"logits at position {t} change when target token {s} changes: largest"
+                             f" change {leaks[s, t]:.2g}; {np.count_nonzero(leaks)} of"
+                             f" {T * (T - 1) // 2} pairs of a position and a later token leak")
 
 
 def assert_padding_invariant(model: Any, *, length: int = 5, seed: int = 0) -> float:
@@ -167,11 +157,8 @@ def assert_permutation_equivariant(encoder: Any, *, d_model: int | None = None, 
     x = rng.standard_normal((2, length, d_model)).astype(dtype)
     want = steady_output(encoder, x)
     orders = np.arange(length)[::-1], np.roll(np.arange(length), 1)
-    return max(
-        must_agree(output(encoder, x[:, order]), want[:, order],
-                   f"differs when x has the order {order.tolist()}")
-        for order in orders
-    )
+    return max(must_agree(output(encoder, x[:, order]), want[:, order],
+                          f"differs when x has the order {order.tolist()}") for order in orders)
 
 
 def assert_heads_equal_loop(mha: Any, *, seed: int = 0) -> float:

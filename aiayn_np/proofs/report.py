@@ -1,6 +1,6 @@
 """The results of the gradient check as data, and all English words of a report."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 import numpy as np
@@ -64,16 +64,17 @@ class Row:
         return ", ".join([self.state.value, *self.why]) + (f": {self.fault}" if self.fault else "")
 
 
+@dataclass(repr=False, eq=False)
 class GradientReport:
     """A table of Rows; true if at least one tensor agrees and none is wrong.
 
     not_checked : {array or output of an adapted layer: the reason}
     """
 
-    def __init__(self, title: str, rows: list[Row], *, checked: str = "",
-                 not_checked: dict[str, str] | None = None) -> None:
-        self.title, self.rows, self.checked = title, rows, checked
-        self.not_checked = not_checked or {}
+    title: str
+    rows: list[Row]
+    checked: str = ""
+    not_checked: dict[str, str] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
         return any(row.ok for row in self.rows) and not any(row.wrong for row in self.rows)
