@@ -198,6 +198,7 @@ class Edit:
     piece : the code that a sentence about it names, such as the term that is missing
     kind : what a general edit is, None for a known mistake
     known : the teacher's sentence on a known mistake, else ""
+    number, opened : a number that was not known, and the Edit in which it is not
     """
 
     formula: Formula
@@ -206,15 +207,20 @@ class Edit:
     piece: str = ""
     kind: Kind | None = None
     known: str = ""
+    number: float = 0.0
+    opened: "Edit | None" = None
 
     def __call__(self, *args, **options):
-        return self.compiled(*args, **options)
+        edit = self.opened or self
+        edit.number = self.number
+        return edit.compiled(*args, **options)
 
     @functools.cached_property
     def compiled(self):
-        """Return the formula with other code in it, as a function."""
-        with self.formula.replaced(self.parts) as tree:
-            return made(tree, self.formula.function)
+        """Return the formula with other code in it, as a function; one for all its numbers."""
+        parts = [(i, OPEN.sub("_number()", code)) for i, code in self.parts]
+        with self.formula.replaced(parts) as tree:
+            return made(tree, self.formula.function, _number=lambda: self.number)
 
     @property
     def is_open(self):
@@ -223,7 +229,7 @@ class Edit:
 
     def with_number(self, number):
         """Return the Edit in which a number stands that was not known."""
-        return dataclasses.replace(self, parts=[
+        return dataclasses.replace(self, number=number, opened=self, parts=[
             (i, OPEN.sub(repr(number) if number >= 0 else f"({number!r})", code))
             for i, code in self.parts])
 
@@ -239,7 +245,8 @@ class Edit:
         """Return the Edit without the pieces that it does not need to explain as much."""
         edit = self
         for parts in self.by_piece.values():
-            less = dataclasses.replace(edit, parts=[p for p in edit.parts if p not in parts])
+            less = dataclasses.replace(edit, parts=[p for p in edit.parts if p not in parts],
+                                       opened=None)
             edit = less if less.parts and explains(less) else edit
         return edit
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from ..exercise import SUBJECTS
 from ..language import say
-from .comparing import is_numbers, same
+from .comparing import digest_of, is_numbers, same
 from .edits import made
 from .explaining import observed, predict
 from .failing import NOT_STUDENTS
@@ -128,10 +128,6 @@ class Log:
                 some = self.values.setdefault((frame.f_code.co_filename, line, name), Values())
                 some.append(np.array(value))
                 some.when.append(number)
-
-
-def digest_of(value):
-    return np.asarray(value).tobytes() + str(np.shape(value)).encode()
 
 
 class Kept(ast.NodeTransformer):

@@ -13,7 +13,7 @@ from aiayn_np.proofs.probing import randomise
 
 from ..language import listed, say, say_name
 from .calling import call, copied, must_be_unchanged
-from .comparing import is_numbers, same, scale_of
+from .comparing import digest_of, is_numbers, same, scale_of
 from .errors import GRADIENTS, SUM, UNPACK, shape_guess, shape_question
 from .stop import Stop
 
@@ -118,7 +118,7 @@ class Trial:
         inputs, options = self.others() if other else map(
             copied, (self.case.inputs, self.case.options))
         given = [copied(x) for x in (*inputs, *options.values())]
-        values = [p.value.copy() for p in self.parameters.values()]
+        values = [digest_of(p.value) for p in self.parameters.values()]
         result = call(f"{self.name}.forward", self.layer.forward, *inputs, case=self.case.what,
                       **options)
         if result is None:
@@ -161,9 +161,9 @@ class Trial:
         return tuple(map(another, self.case.inputs)), options
 
     def must_not_move(self, what, values):
-        """Raise a Stop if a value of a Parameter is no longer the one in `values`."""
+        """Raise a Stop if a Parameter's value no longer has its digest in `values`."""
         for (name, p), value in zip(self.parameters.items(), values):
-            if not np.array_equal(p.value, value, equal_nan=True):
+            if digest_of(p.value) != value:
                 raise Stop("parameter moved", say(
                     "{what} changes {name}.value. Only the optimizer moves a parameter, later:"
                     " forward reads it, and backward adds to {name}.grad.", what=what, name=name))
@@ -172,7 +172,7 @@ class Trial:
         """Return the student's {tensor: gradient}; for a Parameter, what was added to `start`."""
         for name, p in self.parameters.items():
             p.grad = self.start[name].copy()
-        grad_y, values = copied(self.grad_y), [p.value.copy() for p in self.parameters.values()]
+        grad_y, values = copied(self.grad_y), [digest_of(p.value) for p in self.parameters.values()]
         returned = call(f"{self.name}.backward", self.layer.backward, grad_y, cache,
                         case=self.case.what)
         must_be_unchanged("backward", ["grad_y"], [self.grad_y], [grad_y])
