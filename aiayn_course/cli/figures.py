@@ -51,7 +51,7 @@ def figures_command(args):
     chosen = [EXPERIMENTS[name] for name in dict.fromkeys(args.name or EXPERIMENTS)]
     if args.measure:
         note(f"on the machine of the project's gallery this took"
-             f" {minutes(shipped('figures'), [e.name for e in chosen])} minutes")
+             f" {minutes(shipped('figures'), [e.name for e in chosen])}")
     with blas_threads(1):
         for experiment in shown(chosen, "figures"):
             if args.measure:

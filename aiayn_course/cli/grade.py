@@ -54,15 +54,15 @@ def grade_command(args):
     if not MEMORY_IS_LIMITED:
         note(say("note: memory cannot be limited on this system"))
     widest = max(width(printable(str(path.relative_to(args.folder)))) for *_, path in handed_in)
-    passed = 0
+    passed = set()                                                     # the better of two files
     with table(path, len(handed_in)) as add:
         for row in grade(args.folder, only=args.exercise, timeout=args.timeout, memory=args.memory,
                          seed=args.seed):
             add(row)
-            passed += row.passed
+            passed |= {(row.student, row.exercise)} if row.passed else set()
             print(line_of(row, widest), flush=True)
-    print(say("{count} of {all} answers passed, seed {seed}", count=passed, all=len(handed_in),
-              seed=row.seed), path, sep="\n")
+    print(say("{count} of {all} answers passed, seed {seed}", count=len(passed),
+              all=len({one[:2] for one in handed_in}), seed=row.seed), path, sep="\n")
     return 0
 
 

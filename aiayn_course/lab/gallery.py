@@ -80,8 +80,7 @@ def page(experiments: Iterable[Experiment], folder: str | Path) -> str:
             finding=result.finding, verdict=result.verdict, notes=notes,
             gate=gate_rows(e, result),
         ))
-    return HEAD.format(least=SEEDS, contents="\n".join(contents)) + "".join(
-        entries) + TAIL
+    return HEAD.format(least=SEEDS, contents="\n".join(contents)) + "".join(entries) + TAIL
 
 
 def settled(experiment: Experiment, result: Result) -> str:
@@ -116,9 +115,10 @@ def about(folder):
 
 
 def minutes(folder: str | Path, names: Iterable[str]) -> str:
-    """Return the sum of the minutes of some figures, as noted in a folder."""
+    """Return how long some figures took to measure, as noted in a folder, in words."""
     noted = about(folder)
-    return f"{max(sum(noted[name]['minutes'] for name in names if name in noted), 0.1):.1f}"
+    total = sum(noted[name]["minutes"] for name in names if name in noted)
+    return f"{total:.1f} minutes" if total >= 1 else "less than a minute"
 
 
 @contextlib.contextmanager

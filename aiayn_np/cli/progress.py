@@ -51,7 +51,7 @@ class Reporter(contextlib.AbstractContextManager):
         now = time.perf_counter()
         loss, speed = float(np.mean(self.losses)), len(self.losses) / max(now - self.last, 1e-9)
         left = (self.steps - p.step) * (now - self.started) / (p.step - self.done)
-        most = "at most " if type(p).solved and not p.solved else ""   # a toy task ends when solved
+        most = "at most " if p.solved is False else ""  # it ends when solved
         self.losses, self.last = [], now
         return (f"step {p.step} of {self.steps}: loss {loss:.3f},"
                 f" perplexity {math.exp(min(loss, 99)):.1f}, {speed:.3g} steps/s,"

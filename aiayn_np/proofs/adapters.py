@@ -31,9 +31,9 @@ from .finding import arguments, arrays_in, dotted, gradient_paths, outside_of
 from .pytorch import is_of_torch, of_torch
 from .report import FORGOTTEN, NO_FLOATS, NOT_TAKEN, OUTSIDE
 
-WRAP = ("; two functions around it are checked: check_gradients(as_layer(forward=lambda x:"
-        " (y, cache), backward=lambda grad_y, cache: grad_x, parameters={}, gradients={}), x),"
-        " after: from aiayn_np.proofs.adapters import as_layer")
+WRAP = ("; two functions around it are checked, f(x) that returns (y, cache) and b(grad_y, cache)"
+        " that returns grad_x: from aiayn_np.proofs.adapters import as_layer;"
+        " check_gradients(as_layer(forward=f, backward=b, parameters={}, gradients={}), x)")
 INTEGERS = "are the inputs integers? Give x as floats"
 NOT_FIRST = {"y", "out", "output"}  # names that no gradient has
 MISSES = 1e-3  # the part of a sum that a linear backward may miss: it may round to float32

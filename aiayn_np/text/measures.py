@@ -22,7 +22,7 @@ class TextProgress:
     tokens: int
     rate: float
     seconds: float
-    solved = False  # not a field: a training on text takes all its steps
+    solved = None  # no field, and never said: a training on text takes all its steps
 
 
 @dataclass

@@ -78,5 +78,5 @@ def test_layers_in_foreign_styles_are_judged_rightly(name, n, seed):
 @pytest.mark.parametrize("name", REFUSED | REFUSED_NEIGHBOURS)
 def test_a_layer_in_no_known_style_is_refused_with_what_to_write(name, k, seed):
     layer, inputs = (REFUSED | REFUSED_NEIGHBOURS)[name](np.random.default_rng(seed), k)
-    with pytest.raises(TypeError, match="two functions around it are checked: check_gradients"):
+    with pytest.raises(TypeError, match="two functions around it are checked, f"):
         check_gradients(layer, *inputs, seed=seed)
