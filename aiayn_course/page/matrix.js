@@ -38,8 +38,8 @@ export class Matrix {
   }
 
   plus(...others) {
-    const y = new Matrix(this.rows, this.columns, this.data.slice());
-    for (const other of others) add_to(y.data, other.data);
+    const y = new Matrix(this.rows, this.columns);
+    for (const { data } of [this, ...others]) add_to(y.data, data);
     return y;
   }
 
@@ -53,36 +53,43 @@ export class Matrix {
 
   column_sums() {
     const y = new Float64Array(this.columns);
-    for (let i = 0; i < this.rows; i++) add_to(y, this.row(i));
+    for (let n = 0; n < this.data.length; n++) y[n % this.columns] += this.data[n];
     return y;
   }
 
-  /** The transposed matrix */
+  /** The transposed matrix, to multiply with: the same numbers, in other steps. */
   get mT() {
-    const y = new Matrix(this.columns, this.rows);
-    for (let i = 0, n = 0; i < this.rows; i++)
-      for (let j = 0; j < this.columns; j++) y.data[j * this.rows + i] = this.data[n++];
-    return y;
+    const { rows, columns, data, times } = this;
+    return { rows: columns, columns: rows, data, down: 1, right: columns, times };
   }
 
-  /** y + this @ other + bias: four terms at once, in their order; y is changed, else it is new. */
+  /**
+   * y + this @ other + bias; y is changed, else it is new. Two rows and two columns are summed at
+   * once: each number that is read serves twice. At the edge a block has the last ones twice.
+   */
   times(other, bias = null, y = new Matrix(this.rows, other.columns)) {
-    const [a, b, c, inner, columns] = [this.data, other.data, y.data, this.columns, other.columns];
-    for (let i = 0; i < this.rows; i++) {
-      const n = i * columns;
-      let k = 0;
-      for (; k + 4 <= inner; k += 4) {
-        const m = i * inner + k;
-        const [x0, x1, x2, x3] = [a[m], a[m + 1], a[m + 2], a[m + 3]];
-        const p0 = k * columns;
-        const [p1, p2, p3] = [p0 + columns, p0 + 2 * columns, p0 + 3 * columns];
-        for (let j = 0; j < columns; j++)
-          c[n + j] = c[n + j] + x0 * b[p0 + j] + x1 * b[p1 + j] + x2 * b[p2 + j] + x3 * b[p3 + j];
+    const { rows, columns: inner, data: a, down = inner, right = 1 } = this;
+    const { columns, data: b, down: b_down = columns, right: b_right = 1 } = other;
+    const c = y.data;
+    if (bias) for (let n = 0; n < c.length; n++) c[n] += bias[n % columns];
+    for (let i = 0; i < rows; i += 2)
+      for (let j = 0; j < columns; j += 2) {
+        const [lower, next] = [Math.min(i + 1, rows - 1), Math.min(j + 1, columns - 1)];
+        const [n, n_next] = [i * columns + j, i * columns + next];
+        const [m, m_next] = [lower * columns + j, lower * columns + next];
+        let [sum, sum_next, low, low_next] = [c[n], c[n_next], c[m], c[m_next]];
+        for (let k = 0; k < inner; k++) {
+          const x = a[i * down + k * right];
+          const x_low = a[lower * down + k * right];
+          const z = b[k * b_down + j * b_right];
+          const z_next = b[k * b_down + next * b_right];
+          sum += x * z;
+          sum_next += x * z_next;
+          low += x_low * z;
+          low_next += x_low * z_next;
+        }
+        [c[n], c[n_next], c[m], c[m_next]] = [sum, sum_next, low, low_next];
       }
-      for (; k < inner; k++)
-        for (let j = 0; j < columns; j++) c[n + j] += a[i * inner + k] * b[k * columns + j];
-      if (bias) for (let j = 0; j < columns; j++) c[n + j] += bias[j];
-    }
     return y;
   }
 }
@@ -106,7 +113,8 @@ export function add_to(a, b, factor = 1) {
 
 /** Softmax of one row, in place. */
 export function softmax(row) {
-  const highest = row.reduce((a, b) => Math.max(a, b), -Infinity);
+  let highest = -Infinity;
+  for (let j = 0; j < row.length; j++) highest = Math.max(highest, row[j]);
   if (highest === -Infinity) return row.fill(0);
   let total = 0;
   for (let j = 0; j < row.length; j++) total += row[j] = Math.exp(row[j] - highest);

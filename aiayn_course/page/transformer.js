@@ -80,14 +80,14 @@ export const not_padding = (ids, pad) => ids.map((id) => id !== pad);
 /** y = gamma * n + beta,   n = (x - mean) / sqrt(variance + eps)      Sec. 3.1 */
 export class LayerNorm extends Module {
   forward(x) {
-    const n = new Matrix(x.rows, x.columns);
+    const n = x.plus(); // a copy
     const inv_std = [];
     for (let i = 0; i < x.rows; i++) {
-      const row = x.row(i);
+      const row = n.row(i);
       const mean = sum(row) / row.length;
-      const centred = row.map((value) => value - mean);
-      inv_std.push(1 / Math.sqrt(dot(centred, centred) / row.length + this.eps));
-      n.row(i).set(centred.map((value) => value * inv_std[i]));
+      for (let j = 0; j < row.length; j++) row[j] -= mean;
+      inv_std.push(1 / Math.sqrt(dot(row, row) / row.length + this.eps));
+      for (let j = 0; j < row.length; j++) row[j] *= inv_std[i];
     }
     const y = Matrix.of(x.rows, x.columns, (i, j, at) => this.gamma[j] * n.data[at] + this.beta[j]);
     return [y, { y, n, inv_std }];
