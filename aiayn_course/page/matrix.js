@@ -53,7 +53,7 @@ export class Matrix {
 
   column_sums() {
     const y = new Float64Array(this.columns);
-    for (let n = 0; n < this.data.length; n++) y[n % this.columns] += this.data[n];
+    for (let i = 0; i < this.rows; i++) add_to(y, this.row(i));
     return y;
   }
 
@@ -71,24 +71,29 @@ export class Matrix {
     const { rows, columns: inner, data: a, down = inner, right = 1 } = this;
     const { columns, data: b, down: b_down = columns, right: b_right = 1 } = other;
     const c = y.data;
-    if (bias) for (let n = 0; n < c.length; n++) c[n] += bias[n % columns];
+    if (bias) for (let i = 0; i < rows; i++) add_to(y.row(i), bias);
     for (let i = 0; i < rows; i += 2)
       for (let j = 0; j < columns; j += 2) {
-        const [lower, next] = [Math.min(i + 1, rows - 1), Math.min(j + 1, columns - 1)];
-        const [n, n_next] = [i * columns + j, i * columns + next];
-        const [m, m_next] = [lower * columns + j, lower * columns + next];
-        let [sum, sum_next, low, low_next] = [c[n], c[n_next], c[m], c[m_next]];
-        for (let k = 0; k < inner; k++) {
-          const x = a[i * down + k * right];
-          const x_low = a[lower * down + k * right];
-          const z = b[k * b_down + j * b_right];
-          const z_next = b[k * b_down + next * b_right];
+        const lower = Math.min(i + 1, rows - 1);
+        const next = Math.min(j + 1, columns - 1);
+        let sum = c[i * columns + j];
+        let sum_next = c[i * columns + next];
+        let low = c[lower * columns + j];
+        let low_next = c[lower * columns + next];
+        for (let k = 0, p = 0, q = 0; k < inner; k++, p += right, q += b_down) {
+          const x = a[i * down + p];
+          const x_low = a[lower * down + p];
+          const z = b[q + j * b_right];
+          const z_next = b[q + next * b_right];
           sum += x * z;
           sum_next += x * z_next;
           low += x_low * z;
           low_next += x_low * z_next;
         }
-        [c[n], c[n_next], c[m], c[m_next]] = [sum, sum_next, low, low_next];
+        c[i * columns + j] = sum;
+        c[i * columns + next] = sum_next;
+        c[lower * columns + j] = low;
+        c[lower * columns + next] = low_next;
       }
     return y;
   }
