@@ -89,10 +89,7 @@ const BLUE_TO_ORANGE = "2166ac 67a9cf d1e5f0 f7f7f7 fee0b6 f1a340 b35806";
 
 /** A function from 0 .. 1 to a colour [red, green, blue] between those of a list. */
 function ramp(list) {
-  const colours = list
-    .trim()
-    .split(/\s+/)
-    .map((hex) => parseInt(hex, 16));
+  const colours = list.match(/\w+/g).map((hex) => parseInt(hex, 16));
   return (share) => {
     const place = Math.min(Math.max(share, 0), 1) * (colours.length - 1);
     const i = Math.min(Math.floor(place), colours.length - 2);
@@ -157,8 +154,7 @@ export function bars_of(rows, ...before) {
 // ---- words ----------------------------------------------------------------------------------------
 
 export const TAGS = { en: "en", zh: "zh-Hans" };
-const language_of_browser = () => (/^zh\b/i.test(navigator.language ?? "") ? "zh" : "en");
-export const language = () => view.lang ?? language_of_browser();
+export const language = () => view.lang ?? (/^zh\b/i.test(navigator.language ?? "") ? "zh" : "en");
 
 /** The words for a key in the language of the page, with values in the place of {names}. */
 export function say(key, values = {}) {
@@ -184,12 +180,11 @@ export function rich(text) {
 
 /** A word with a dotted line; a click shows the sentence that explains it. */
 export function term(text, sentence) {
-  const made = make("button", { type: "button", class: "term", title: sentence }, text);
-  made.addEventListener("click", () => {
+  const onclick = () => {
     element("term").textContent = sentence;
     element("term").showPopover();
-  });
-  return made;
+  };
+  return make_button(text, onclick, { class: "term", title: sentence });
 }
 
 /** At the foot: how it was trained, and how often it is right. */

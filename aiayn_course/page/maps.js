@@ -59,13 +59,10 @@ function small_map(thought, layer, head) {
 
 // ---- the chosen head, large ----------------------------------------------------------------
 
-function map_name() {
-  return say("map_name", { kind: say(view.kind), layer: view.layer + 1, head: view.head + 1 });
-}
-
 export function draw_grids() {
   const thought = thought_now();
-  element("map-heading").textContent = map_name();
+  const place = { kind: say(view.kind), layer: view.layer + 1, head: view.head + 1 };
+  element("map-heading").textContent = say("map_name", place);
   element("legend-masked").hidden = view.kind !== "decoder_self" && !thought.src.includes(pad);
   element("grids").classList.toggle("silent", is_silent(thought));
   refill(element("grids"), grid(thought));

@@ -32,9 +32,7 @@ export class Matrix {
   }
 
   map(number) {
-    const [y, a] = [new Matrix(this.rows, this.columns), this.data];
-    for (let n = 0; n < a.length; n++) y.data[n] = number(a[n], n);
-    return y;
+    return new Matrix(this.rows, this.columns, this.data.map(number));
   }
 
   plus(...others) {
