@@ -169,7 +169,10 @@ class Formula:
 
     def edits(self, numbers):
         """Yield the Edits; a number that is not known is one of `numbers`, of the student's."""
+        known = {0, 1, 2, *numbers}
         for edit in self.all_edits:
+            if not known.issuperset(edit.spoken_numbers):
+                continue
             if edit.is_open:
                 yield from (edit.with_number(number) for number in numbers
                             if edit.kind is None or number != 1 or edit.piece in IDS)
@@ -227,6 +230,12 @@ class Edit:
         """Tell whether a number in its code is not known."""
         return any(OPEN.search(code) for _, code in self.parts)
 
+    @functools.cached_property
+    def spoken_numbers(self):
+        """Return the numbers that a sentence says to be the student's."""
+        speaks = self.kind and self.kind.speaks
+        return numbers_in(ast.walk(ast.parse(self.piece))) if speaks else []
+
     def with_number(self, number):
         """Return the Edit in which a number stands that was not known."""
         return dataclasses.replace(self, number=number, opened=self, parts=[
@@ -274,11 +283,8 @@ class Edit:
         fewest = {token: self.kind.is_instead * every[token] for token in wrong - right}
         if not self.kind.is_device and any(code.tokens[t] <= n for t, n in fewest.items()):
             return False
-        if self.kind.is_missing and (self.piece in code.conditions or any(
-                code.tokens[token] >= every[token] for token in right - wrong)):
-            return False
-        numbers = numbers_in(ast.walk(ast.parse(self.piece))) if self.kind.speaks else []
-        return {0, 1, 2, *code.numbers}.issuperset(numbers)
+        return not self.kind.is_missing or not (self.piece in code.conditions or any(
+            code.tokens[token] >= every[token] for token in right - wrong))
 
 
 def made(tree, function, **names):
@@ -302,11 +308,10 @@ def exchanges(names, places):
 
 def tree_of_code(code, old):
     """Return the syntax tree of code that stands in the place of an expression or line `old`."""
-    if isinstance(old, ast.stmt):
-        lines = ast.parse(code).body
-        new: ast.AST = lines[0] if len(lines) == 1 else ast.If(ast.Constant(True), lines, [])
-    else:
-        new = ast.parse(code, mode="eval").body
+    if not isinstance(old, ast.stmt):
+        return ast.parse(code, mode="eval").body
+    lines = ast.parse(code).body
+    new: ast.AST = lines[0] if len(lines) == 1 else ast.If(ast.Constant(True), lines, [])
     for node in ast.walk(new):
         ast.copy_location(node, old)
     return new
