@@ -75,14 +75,19 @@ class Formula:
 
     @functools.cached_property
     def made_of(self):
-        """Return {name: expression} for the names that the formula gives a value once."""
+        """Return {name: expression} for what the formula gives a value.
+
+        It is None for a name that gets several values, or one of a call that returns several.
+        """
         made: dict[str, list] = {}
         for node in ast.walk(self.tree):
             if isinstance(node, ast.Assign):
-                both = [getattr(side, "elts", [side]) for side in (node.targets[0], node.value)]
-                for target, value in zip(*both):
-                    made.setdefault(text(target), []).append(value)
-        return {name: some[0] for name, some in made.items() if len(some) == 1}
+                targets, values = (getattr(side, "elts", [side])
+                                   for side in (node.targets[0], node.value))
+                for i, target in enumerate(targets):
+                    made.setdefault(text(target), []).append(
+                        values[i] if len(values) == len(targets) else None)
+        return {name: some[0] if len(some) == 1 else None for name, some in made.items()}
 
     @functools.cached_property
     def results(self):
@@ -115,7 +120,7 @@ class Formula:
 
         target : a name; "" is what the line returns, None is nothing
         """
-        made = {name: text(code) for name, code in self.made_of.items()} | self.results
+        made = {name: text(code) for name, code in self.made_of.items() if code} | self.results
         only = [code for name, code in self.results.items() if not name.endswith(".grad")]
         return only[0] if target == "" and len(only) == 1 else made.get(target, "")
 
@@ -261,13 +266,13 @@ class Edit:
 
     @functools.cached_property
     def pieces(self):
-        """List (right code, wrong code) of each piece that is edited, in one line each."""
+        """List (right code, wrong code) of each piece that is edited."""
         found = []
         for shown, parts in self.by_piece.items():
             whole = [code for i, code in parts if self.formula.places[i].node is shown]
             with self.formula.replaced([] if whole else parts):
                 after = normal(whole[0]) if whole else ast.unparse(shown)
-            found.append((in_a_line(text(shown)), in_a_line(after)))
+            found.append((text(shown), after))
         return list(dict.fromkeys(found))
 
     def is_seen_in(self, code):
@@ -321,11 +326,6 @@ def tree_of_code(code, old):
 def normal(code):
     """Return code as `text` writes it."""
     return ast.unparse(ast.parse(code))
-
-
-def in_a_line(code):
-    """Join lines of code into one."""
-    return re.sub(r"\n *", "; ", re.sub(r":\n *", ": ", code))
 
 
 def places(top):
