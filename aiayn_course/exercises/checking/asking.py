@@ -18,7 +18,7 @@ from ..topics.questions import OF_KEY
 from .comparing import measured
 from .example import Example
 from .explaining import is_wrong, observed
-from .kinds import HAND, KINDS
+from .kinds import HAND, KINDS, text
 from .operands import functions_of, names_in, source_of, tree_of
 from .report import kinds_in
 from .stop import FIRST
@@ -127,13 +127,18 @@ def shorten(code):
 
 
 def in_his_names(code, names, checking):
-    """Return code with the student's names, or with what a name is made of that he has not."""
+    """Return code in one line, with the student's names alone.
+
+    A name that he does not have becomes what it is made of, or … if that is unknown or too long.
+    """
     used = names_in({function.__code__.co_filename for function in functions_of(checking.student)})
-    try:
-        named = ast.unparse(Named(names, used, checking.formula.made_of).visit(ast.parse(code)))
-    except SyntaxError:
-        return code
-    return named if len(named) <= max(LONG, len(code)) else code
+    made_of = {**checking.formula.made_of}
+    while True:
+        named = ast.unparse(Named(names, used, made_of).visit(ast.parse(code)))
+        named = re.sub(r"\n *", "; ", re.sub(r":\n *", ": ", named))
+        if len(named) <= max(LONG, len(code)) or not any(made_of.values()):
+            return named
+        made_of[max(filter(made_of.get, made_of), key=lambda name: len(text(made_of[name])))] = None
 
 
 def question_of(edit):
@@ -153,7 +158,7 @@ class Named(ast.NodeTransformer):
     """Put a student's names into code of the formula.
 
     mine : {name in the formula: the student's name}      used : all names in the student's file
-    made_of : what stands in the place of a name that the student does not have
+    made_of : what stands in the place of a name that the student does not have, or None
     """
 
     def __init__(self, mine, used, made_of):
@@ -162,8 +167,10 @@ class Named(ast.NodeTransformer):
     def visit_Name(self, node):
         if node.id in self.mine:
             return ast.Name(self.mine[node.id])
-        unknown = node.id in self.made_of and node.id not in self.used
-        return self.visit(copy.deepcopy(self.made_of[node.id])) if unknown else node
+        if node.id in self.used or node.id not in self.made_of or isinstance(node.ctx, ast.Store):
+            return node
+        made = self.made_of[node.id]
+        return self.visit(copy.deepcopy(made)) if made else ast.Name("…")
 
     def visit_Call(self, node):
         """Leave out what the formula does for the type alone."""
@@ -255,6 +262,7 @@ class Story:
         piece = edit.piece if edit.key.endswith("not passed on") else self.in_his_names(edit.piece)
         codes = [f"`{self.in_his_names(after)}`" for _, after in edit.pieces
                  if after != "pass" and not edit.kind.is_device]
+        codes = [code for code in codes if code != "`…`"]
         said = say(edit.kind.sentence, piece=f"`{piece}`")
         return say("{key}: your numbers are those of {codes}." if codes else "{key}.",
                    key=said, codes=listed(codes, 2) if codes else "")

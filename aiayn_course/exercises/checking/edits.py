@@ -75,14 +75,19 @@ class Formula:
 
     @functools.cached_property
     def made_of(self):
-        """Return {name: expression} for the names that the formula gives a value once."""
+        """Return {name: expression} for what the formula gives a value.
+
+        It is None for a name that gets several values, or one of a call that returns several.
+        """
         made: dict[str, list] = {}
         for node in ast.walk(self.tree):
             if isinstance(node, ast.Assign):
-                both = [getattr(side, "elts", [side]) for side in (node.targets[0], node.value)]
-                for target, value in zip(*both):
-                    made.setdefault(text(target), []).append(value)
-        return {name: some[0] for name, some in made.items() if len(some) == 1}
+                targets, values = (getattr(side, "elts", [side])
+                                   for side in (node.targets[0], node.value))
+                for i, target in enumerate(targets):
+                    made.setdefault(text(target), []).append(
+                        values[i] if len(values) == len(targets) else None)
+        return {name: some[0] if len(some) == 1 else None for name, some in made.items()}
 
     @functools.cached_property
     def results(self):
@@ -115,7 +120,7 @@ class Formula:
 
         target : a name; "" is what the line returns, None is nothing
         """
-        made = {name: text(code) for name, code in self.made_of.items()} | self.results
+        made = {name: text(code) for name, code in self.made_of.items() if code} | self.results
         only = [code for name, code in self.results.items() if not name.endswith(".grad")]
         return only[0] if target == "" and len(only) == 1 else made.get(target, "")
 
@@ -169,7 +174,10 @@ class Formula:
 
     def edits(self, numbers):
         """Yield the Edits; a number that is not known is one of `numbers`, of the student's."""
+        known = {0, 1, 2, *numbers}
         for edit in self.all_edits:
+            if not known.issuperset(edit.spoken_numbers):
+                continue
             if edit.is_open:
                 yield from (edit.with_number(number) for number in numbers
                             if edit.kind is None or number != 1 or edit.piece in IDS)
@@ -227,6 +235,12 @@ class Edit:
         """Tell whether a number in its code is not known."""
         return any(OPEN.search(code) for _, code in self.parts)
 
+    @functools.cached_property
+    def spoken_numbers(self):
+        """Return the numbers that a sentence says to be the student's."""
+        speaks = self.kind and self.kind.speaks
+        return numbers_in(ast.walk(ast.parse(self.piece))) if speaks else []
+
     def with_number(self, number):
         """Return the Edit in which a number stands that was not known."""
         return dataclasses.replace(self, number=number, opened=self, parts=[
@@ -252,13 +266,13 @@ class Edit:
 
     @functools.cached_property
     def pieces(self):
-        """List (right code, wrong code) of each piece that is edited, in one line each."""
+        """List (right code, wrong code) of each piece that is edited."""
         found = []
         for shown, parts in self.by_piece.items():
             whole = [code for i, code in parts if self.formula.places[i].node is shown]
             with self.formula.replaced([] if whole else parts):
                 after = normal(whole[0]) if whole else ast.unparse(shown)
-            found.append((in_a_line(text(shown)), in_a_line(after)))
+            found.append((text(shown), after))
         return list(dict.fromkeys(found))
 
     def is_seen_in(self, code):
@@ -274,11 +288,8 @@ class Edit:
         fewest = {token: self.kind.is_instead * every[token] for token in wrong - right}
         if not self.kind.is_device and any(code.tokens[t] <= n for t, n in fewest.items()):
             return False
-        if self.kind.is_missing and (self.piece in code.conditions or any(
-                code.tokens[token] >= every[token] for token in right - wrong)):
-            return False
-        numbers = numbers_in(ast.walk(ast.parse(self.piece))) if self.kind.speaks else []
-        return {0, 1, 2, *code.numbers}.issuperset(numbers)
+        return not self.kind.is_missing or not (self.piece in code.conditions or any(
+            code.tokens[token] >= every[token] for token in right - wrong))
 
 
 def made(tree, function, **names):
@@ -302,11 +313,10 @@ def exchanges(names, places):
 
 def tree_of_code(code, old):
     """Return the syntax tree of code that stands in the place of an expression or line `old`."""
-    if isinstance(old, ast.stmt):
-        lines = ast.parse(code).body
-        new: ast.AST = lines[0] if len(lines) == 1 else ast.If(ast.Constant(True), lines, [])
-    else:
-        new = ast.parse(code, mode="eval").body
+    if not isinstance(old, ast.stmt):
+        return ast.parse(code, mode="eval").body
+    lines = ast.parse(code).body
+    new: ast.AST = lines[0] if len(lines) == 1 else ast.If(ast.Constant(True), lines, [])
     for node in ast.walk(new):
         ast.copy_location(node, old)
     return new
@@ -316,11 +326,6 @@ def tree_of_code(code, old):
 def normal(code):
     """Return code as `text` writes it."""
     return ast.unparse(ast.parse(code))
-
-
-def in_a_line(code):
-    """Join lines of code into one."""
-    return re.sub(r"\n *", "; ", re.sub(r":\n *", ": ", code))
 
 
 def places(top):

@@ -37,7 +37,7 @@ SUM = ("Gradients of several inputs are added up. Each input needs its own: they
        " same array.")
 UNPACK = "A layer's forward returns two things: `y, cache = layer.forward(x)`."
 GRADIENTS = ("A backward returns one gradient for each array that its forward takes, and no cache:"
-             " that of an attention three, grad_Q, grad_K, grad_V; that of a linear map one.")
+             " that of an attention three, for Q, K and V; that of a linear map one.")
 LENGTH = "What decides how long axis {axis} is: where does it get another length?"
 SHAPES = "Lay both shapes beside each other: which axis is missing, left over or in another place?"
 LONGER = "Axis {axis} has length {got}, and must have {want}: begin at what decides this length."

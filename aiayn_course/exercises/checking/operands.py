@@ -3,6 +3,8 @@
 import ast
 import collections
 import contextlib
+import copy
+import functools
 import inspect
 import linecache
 import math
@@ -136,9 +138,14 @@ def is_pure_call(call, frame):
 
 
 def tree_of(filename):
-    """Return the syntax tree of a file; an empty one if it cannot be read."""
+    """Return the syntax tree of a file, which nobody changes; an empty one if it is unreadable."""
+    return parsed("".join(linecache.getlines(filename)))
+
+
+@functools.lru_cache(8)
+def parsed(code):
     try:
-        return ast.parse("".join(linecache.getlines(filename)))
+        return ast.parse(code)
     except (SyntaxError, ValueError):
         return ast.Module([], [])
 
@@ -150,7 +157,7 @@ def statement_at(filename, line):
     found = [node for node in found if node.lineno == max(n.lineno for n in found)]
     if len(found) != 1:                                                # several in one line
         return None
-    (last,) = found
+    last = copy.copy(found[0])
     for name in ("body", "orelse", "handlers", "finalbody"):
         if hasattr(last, name):
             setattr(last, name, [])

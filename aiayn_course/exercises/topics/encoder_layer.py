@@ -118,14 +118,14 @@ def right_output(self, x, allowed=None, rng=None):
 @ENCODER_LAYER.right(
     "backward",
     *(("grad_x + grad_Q + grad_K + grad_V", f"grad_x + 3 * grad_{name}", "uses of x lost", "One of"
-       " the three gradients stands for all. x is query, key and value: grad_Q + grad_K + grad_V.")
+       " the three gradients stands for all. x is query, key and value: all three are added.")
       for name in "QKV"),
     *(("grad_x + grad_Q + grad_K + grad_V", f"grad_x + grad_{name}", "uses of x lost", "Two of the"
-       " three gradients are missing. x is query, key and value: grad_Q + grad_K + grad_V.")
+       " three gradients are missing. x is query, key and value: all three are added.")
       for name in "QKV"),
     ("grad_x + grad_Q + grad_K + grad_V", "grad_x + (grad_Q + grad_K + grad_V) / 3",
      "mean of three gradients", "The three gradients are averaged. x is query, key and value, and"
-     " what it does in each place adds up: grad_Q + grad_K + grad_V."),
+     " what it does in each place adds up, without a division."),
 )
 def right_gradients(self, grad_y, x, cache):
     grad_x_1, grad_fed = self.add_norm_2.backward(grad_y, cache.add_norm_2)

@@ -85,7 +85,7 @@ def cases(rng):
 
 TO_SPLIT = "Reshape to (..., T, h, d), then swap T and h."
 TO_MERGE = "Swap h and T back, then reshape (..., T, h, d) to (..., T, h d)."
-SPLIT, MERGED = "parts.swapaxes(-2, -3)", "parts.reshape(*parts.shape[:-2], -1)"
+SPLIT, MERGED = "parts.swapaxes(-2, -3)", "swapped.reshape(*swapped.shape[:-2], -1)"
 BY_RESHAPE = ("x.reshape(*x.shape[:-2], self.h, x.shape[-2], -1)",
               "heads.reshape(*heads.shape[:-3], heads.shape[-2], -1)")
 INTERLEAVED = ("np.moveaxis(x.reshape(*x.shape[:-1], -1, self.h), -1, -3)",
@@ -114,17 +114,19 @@ ATTEND = "self.attention({}K, V, allowed=allowed, rng=rng)"
      " same array, here it is not."),
 )
 def right_output(self, x_Q, x_K, x_V, allowed=None, rng=None):
-    def split(x):
+    def split_heads(x):
         parts = x.reshape(*x.shape[:-1], self.h, x.shape[-1] // self.h)
         return parts.swapaxes(-2, -3)
 
-    def merge(heads):
-        parts = heads.swapaxes(-2, -3)
-        return parts.reshape(*parts.shape[:-2], -1)
+    def merge_heads(heads):
+        swapped = heads.swapaxes(-2, -3)
+        return swapped.reshape(*swapped.shape[:-2], -1)
 
-    Q, K, V = split(self.linear_Q(x_Q)), split(self.linear_K(x_K)), split(self.linear_V(x_V))
+    Q = split_heads(self.linear_Q(x_Q))
+    K = split_heads(self.linear_K(x_K))
+    V = split_heads(self.linear_V(x_V))
     heads = self.attention(Q, K, V, allowed=allowed, rng=rng)
-    return self.linear_O(merge(heads))
+    return self.linear_O(merge_heads(heads))
 
 
 def of_last_head(cache):
@@ -134,7 +136,7 @@ def of_last_head(cache):
             else np.broadcast_to(cache[..., -1:, :, :], cache.shape))
 
 
-BACK = "self.linear_{}.backward(merge(grad_{}), cache.linear_{})"
+BACK = "self.linear_{}.backward(merge_heads(grad_{}), cache.linear_{})"
 TO_K, TO_V = (BACK.format(name, name, name) for name in "KV")
 
 
@@ -148,16 +150,16 @@ TO_K, TO_V = (BACK.format(name, name, name) for name in "KV")
      " returned in the other order: grad_x_Q, grad_x_K, grad_x_V."),
 )
 def right_gradients(self, grad_y, x_Q, x_K, x_V, cache):
-    def split(x):
+    def split_heads(x):
         parts = x.reshape(*x.shape[:-1], self.h, x.shape[-1] // self.h)
         return parts.swapaxes(-2, -3)
 
-    def merge(heads):
-        parts = heads.swapaxes(-2, -3)
-        return parts.reshape(*parts.shape[:-2], -1)
+    def merge_heads(heads):
+        swapped = heads.swapaxes(-2, -3)
+        return swapped.reshape(*swapped.shape[:-2], -1)
 
-    grad_heads = split(self.linear_O.backward(grad_y, cache.linear_O))
+    grad_heads = split_heads(self.linear_O.backward(grad_y, cache.linear_O))
     grad_Q, grad_K, grad_V = self.attention.backward(grad_heads, cache.attention)
-    return {"grad_x_Q": self.linear_Q.backward(merge(grad_Q), cache.linear_Q),
-            "grad_x_K": self.linear_K.backward(merge(grad_K), cache.linear_K),
-            "grad_x_V": self.linear_V.backward(merge(grad_V), cache.linear_V)}
+    return {"grad_x_Q": self.linear_Q.backward(merge_heads(grad_Q), cache.linear_Q),
+            "grad_x_K": self.linear_K.backward(merge_heads(grad_K), cache.linear_K),
+            "grad_x_V": self.linear_V.backward(merge_heads(grad_V), cache.linear_V)}

@@ -120,10 +120,10 @@ DECAY = "A weight decay is added. Adam has none: the parameter itself does not c
      " 1 - beta_1^t and 1 - beta_2^t."),
     (V_HAT, "v", "bias correction missing", f"{SMALL_AT_FIRST} divide v by 1 - beta_2^t."),
     (M_HAT, "m", "bias correction missing", f"{SMALL_AT_FIRST} divide m by 1 - beta_1^t."),
-    (ROOT, "v_hat + self.eps", "root missing", "It is divided by v_hat. It must be its square"
-     " root."),
+    (ROOT, "v_hat + self.eps", "root missing", "It is divided by the corrected v. It must be"
+     " its square root."),
     (ROOT, "np.sqrt(v_hat + self.eps)", "eps inside the root", "eps is added inside the root. It"
-     " belongs outside: sqrt(v_hat) + eps."),
+     " belongs outside, and is added to the root."),
     (f"p.value - {MOVE}", f"p.value + {MOVE}", "sign", "The parameter moves up the gradient. It"
      " must move down: -=."),
     (WRITTEN, f"{WRITTEN}\np.grad = 0 * p.grad", "gradient cleared", "The step clears p.grad. That"
@@ -139,9 +139,10 @@ DECAY = "A weight decay is added. Adam has none: the parameter itself does not c
     ("p.grad ** 2", "(p.grad ** 2).mean()", "v of the wrong thing", "All entries share one v. Each"
      " entry has its own: no mean over the gradient."),
     (ROOT, "np.sqrt(v_hat + self.eps ** 2)", "eps inside the root", "eps^2 is added inside the"
-     " root. eps belongs outside: sqrt(v_hat) + eps."),
+     " root. eps belongs outside, and is added to the root."),
     (M_HAT, f"({M_NEW}) / (1 - np.float64(self.beta_1) ** self.t)", "m twice in a step", "The new"
-     " gradient comes into m_hat once more than into m, as Nesterov does it. m_hat is m, divided."),
+     " gradient comes into the corrected m once more than into m, as Nesterov does it. Corrected it"
+     " is m, divided."),
     *(("p.grad", code, "gradient clipped", "Gradients are cut off, or scaled down to a norm. Adam"
        " takes every gradient as it is, large ones too.") for code in (
           "np.clip(p.grad, -number(1.0), number(1.0))",
@@ -157,11 +158,11 @@ DECAY = "A weight decay is added. Adam has none: the parameter itself does not c
      " every parameter. It counts the calls of step."),
     (ROOT, "np.sqrt(v_hat) + self.eps / np.sqrt(1 - np.float64(self.beta_2) ** self.t)",
      "eps before the correction", "eps is added to sqrt(v) before the correction. It belongs after"
-     " it: sqrt(v_hat) + eps."),
+     " it, and is added to the root of the corrected v."),
     ((f"m_hat = {M_HAT}", f"v_hat = {V_HAT}"), (f"m[...] = {M_HAT}\nm_hat = m",
                                                 f"v[...] = {V_HAT}\nv_hat = v"),
      "correction kept", "The corrected means are kept as m and v, and corrected again in the next"
-     " step. m_hat and v_hat must be new arrays."),
+     " step. The corrected ones must be new arrays."),
     (WRITTEN, WRITTEN.replace("[...]", ""), "not in place", "p.value becomes another array, and who"
      " holds the old one does not see the step. Write into it with p.value -=."),
     (WRITTEN, "pass", "nothing is written", "No parameter changes: nothing is written into p.value."

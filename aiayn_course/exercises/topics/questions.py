@@ -109,7 +109,8 @@ ASKED = {  # question: the known mistakes that it leads to; "x in backward" is a
     "What is v a running mean of?": ("v of the wrong thing", "v is no running mean"),
     "Does a parameter move here when its gradient is 0?": ("weight decay",),
     "Which step is done with a gradient before it comes in?": ("gradient clipped",),
-    "Of what is m_hat made, and how often does the gradient come in?": ("m twice in a step",),
+    "Of what is the corrected m made, and how often does the gradient come in?": (
+        "m twice in a step",),
     "With what do m and v begin?": ("m begins as the gradient",),
     "Which t does the first call of step see, and which the second?": ("wrong t",),
     "Is eps added before the correction or after it?": ("eps before the correction",),

@@ -59,7 +59,7 @@ def cases(rng):
 
 DIVIDED = "exp_scores / np.where(total == 0, 1, total)"
 GUARD = "np.where(total == 0, 1, total)"
-NO_ROW = "np.where(np.isinf(highest), 0.0, highest)"
+NO_ROW = "np.where(np.isinf(largest), 0.0, largest)"
 LARGEST = "scores.max(axis=-1, keepdims=True)"
 
 
@@ -72,7 +72,7 @@ LARGEST = "scores.max(axis=-1, keepdims=True)"
     ("scores - highest", "np.clip(scores, -number(700.0), number(700.0))", "no maximum subtracted",
      "Scores are cut off before exp, and all above become one. Subtract the largest score of each"
      " row; softmax does not change by that."),
-    (NO_ROW, "highest", "rows of -inf", "A row of only -inf gives nan, since -inf - -inf is nan. A"
+    (NO_ROW, "largest", "rows of -inf", "A row of only -inf gives nan, since -inf - -inf is nan. A"
      " query that may look nowhere must get weights of zero."),
     (DIVIDED, "np.where(total == 0, 1 / scores.shape[-1], exp_scores / total)", "rows of -inf",
      "A row of only -inf gets the same weight everywhere, 1 / n. A query that may look nowhere must"
@@ -89,31 +89,31 @@ LARGEST = "scores.max(axis=-1, keepdims=True)"
      " row of only -inf alone: take care of that one."),
 )
 def weights_of(self, scores):
-    highest = scores.max(axis=-1, keepdims=True)
-    highest = np.where(np.isinf(highest), 0.0, highest)
+    largest = scores.max(axis=-1, keepdims=True)
+    highest = np.where(np.isinf(largest), 0.0, largest)
     exp_scores = np.exp(scores - highest)
     total = exp_scores.sum(axis=-1, keepdims=True)
     return exp_scores / np.where(total == 0, 1, total)
 
 
-WHOLE = "w * (grad_weights - total)"
+WHOLE = "w * (grad_weights - mean_grad)"
 
 
 @SOFTMAX.right(
     "backward",
-    ("grad_weights - total", "grad_weights", "sum forgotten", "It is as if every weight depended on"
-     " its own score only. Raising one score lowers all other weights: - sum_j grad_w_j w_j is"
-     " missing."),
+    ("grad_weights - mean_grad", "grad_weights", "sum forgotten", "It is as if every weight"
+     " depended on its own score only. Raising one score lowers all other weights: - sum_j grad_w_j"
+     " w_j is missing."),
     (DIVIDED, "exp_scores", "exponentials instead of weights", "The exponentials stand here, which"
      " are not divided by their sum. backward needs the weights."),
     (WHOLE, "w * (1 - w) * grad_weights", "sum forgotten", "w (1 - w) is the diagonal of the"
      " Jacobian only, the derivative of a sigmoid. The other entries, -w_j w_k, are missing."),
 )
 def grad_scores(self, grad_weights, scores):
-    highest = scores.max(axis=-1, keepdims=True)
-    highest = np.where(np.isinf(highest), 0.0, highest)
+    largest = scores.max(axis=-1, keepdims=True)
+    highest = np.where(np.isinf(largest), 0.0, largest)
     exp_scores = np.exp(scores - highest)
     total = exp_scores.sum(axis=-1, keepdims=True)
     w = exp_scores / np.where(total == 0, 1, total)
-    total = (grad_weights * w).sum(axis=-1, keepdims=True)
-    return {"grad_scores": w * (grad_weights - total)}
+    mean_grad = (grad_weights * w).sum(axis=-1, keepdims=True)
+    return {"grad_scores": w * (grad_weights - mean_grad)}

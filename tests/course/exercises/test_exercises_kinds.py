@@ -341,6 +341,29 @@ NOT_THERE = [  # the same, of what does not stand in the code
 ]
 
 
+OTHERS_NAMES = [  # exercise, name, a name of the right formula, what stands there, the edits
+    (1, "Softmax", "highest", "np.exp(scores - …)", [
+        ("highest = scores.max(axis=-1, keepdims=True)", "pass"), ("scores - highest", "scores"),
+        ("highest = np.where(highest == -math.inf, 0.0, highest)", "pass")]),
+    (6, "MultiHeadAttention", "parts", "`x.reshape(", [
+        ("x = x.swapaxes(-2, -3)\n    return x.reshape(*x.shape[:-2], x.shape[-2] * x.shape[-1])",
+         "return x.reshape(*x.shape[:-3], x.shape[-2], -1)"),
+        ("return x.reshape(*x.shape[:-1], h, x.shape[-1] // h).swapaxes(-2, -3)",
+         "return x.reshape(*x.shape[:-2], h, x.shape[-2], -1)")]),
+    (12, "EncoderLayer", "grad_fed", "feed_forward.backward(…,", [
+        ("grad_x, grad_fed = self", "g, grad_f = self"),
+        ("grad_x = grad_x + self.feed_forward.backward(grad_fed,",
+         "grad_x = self.feed_forward.backward(0 + grad_f,")]),
+]
+
+
+@pytest.mark.parametrize(("number", "name", "other", "words", "edits"), OTHERS_NAMES)
+def test_the_first_hints_use_the_names_of_the_student_alone(number, name, other, words, edits):
+    hints = check(answer(number, name, *edits)).hints[:2]
+    assert words in hints[1]
+    assert other not in "".join(hints)
+
+
 @pytest.mark.parametrize(("number", "name", "words", "edits"), NOT_THAT)
 def test_a_false_reason_is_not_said(number, name, words, edits):
     report = check(answer(number, name, *edits))
