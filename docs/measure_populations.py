@@ -11,7 +11,11 @@ begin with the axis of the seeds. Heads are those of layer 1, then of layer 2. T
 Lesson 1     right (20): share of 500 sequences that are written backwards, every 50 steps; 1 after
     the end; step: the last one; due (2): share of rows that look at the due digit, in each layer;
     map (6, 6): the last layer's, for 3 1 4 1 5; frozen_right, frozen_due (2): with W^Q and W^K as
-    they were drawn, at the end, and in the last layer before and after training
+    they were drawn, at the end, and in the last layer before and after training; alone_right,
+    alone_tokens: share of sequences and of tokens (mean of the last 50 steps) after 500 steps in
+    which W^Q and W^K alone learn
+Lesson 8     ten (2, 2): share of 10 symbols copied exactly after 600 and 1800 steps of training on
+    1 to 8, with positions from 0 in training, and from a random number, the same for both sides
 Lesson 10    loss, accuracy (40): means of ten steps; first_loss (2): before step 1, and with logits
     ten times smaller; right_before, right_after: the largest probability of a right token of
     3 1 4 1 5; early (3), at the first tenth step with 85 % of the tokens right: tokens right,
@@ -49,12 +53,14 @@ import numpy as np
 from aiayn_course.data.number_words import number_words, write_number_words
 from aiayn_course.lab.claims import induction
 from aiayn_course.lab.claims.head_jobs import cross_attention_heads, job_table, solve
-from aiayn_course.lab.learning import losses, small_model, smooth
+from aiayn_course.lab.claims.position_training import of_length
+from aiayn_course.lab.learning import at_scale, learn, losses, small_model, smooth
 from aiayn_np import (
     Adam,
     CopyTask,
     LabelSmoothedCrossEntropy,
     ReverseTask,
+    SinusoidalPositionalEncoding,
     Softmax,
     SortTask,
     Transformer,
@@ -75,7 +81,7 @@ SEEDS, TEN = 8, 10
 
 
 def lesson_1(seed):
-    """Train a model to reverse, and one whose W^Q and W^K stay as they were drawn."""
+    """Train a model to reverse, one whose W^Q and W^K stay as drawn, one that learns only these."""
     task, size = ReverseTask(symbols=10, max_length=8), dict(
         N=2, d_model=32, d_ff=64, h=1, P_drop=0.0, max_len=16)
     source = task.source("3 1 4 1 5")
@@ -86,22 +92,49 @@ def lesson_1(seed):
         maps = [layer.cross_attention.attention.weights[0, 0] for layer in cache.decoder.layers]
         return [np.mean(m[:-1].argmax(axis=1) == range(5)[::-1]) for m in maps], maps[-1]
 
-    def trained(steps, every, frozen):
+    def trained(steps, every, learns=lambda QK: True):
         rng = np.random.default_rng(seed)
         model = Transformer(task.vocab_size, **size, rng=rng).astype(np.float32)
         free = [p for name, p in model.named_parameters()
-                if not (frozen and ("linear_Q" in name or "linear_K" in name))]
-        before, right = due(model)[0][-1], np.ones(steps // every)
+                if learns("linear_Q" in name or "linear_K" in name)]
+        before, right, tokens = due(model)[0][-1], np.ones(steps // every), []
         for progress in train(model, task, steps=steps, batch_size=64, rng=rng,
                               optimizer=Adam(free), validation_size=500, validate_every=every):
+            tokens.append(progress.accuracy)
             if progress.measured:
                 right[progress.step // every - 1] = progress.validation
-        return before, right, progress.step, *due(model)
+        return before, right, progress.step, np.mean(tokens[-50:]), *due(model)
 
-    _, right, step, looks, last = trained(1000, 50, False)
-    before, frozen_right, _, frozen_looks, _ = trained(1500, 100, True)
+    _, right, step, _, looks, last = trained(1000, 50)
+    before, frozen_right, _, _, frozen_looks, _ = trained(1500, 100, lambda QK: not QK)
+    _, alone_right, _, alone_tokens, *_ = trained(500, 500, lambda QK: QK)
     return dict(right=right, step=step, due=looks, map=last, frozen_right=frozen_right[-1],
-                frozen_due=[before, frozen_looks[-1]])
+                frozen_due=[before, frozen_looks[-1]], alone_right=alone_right[-1],
+                alone_tokens=alone_tokens)
+
+
+def lesson_8(seed):
+    """Train models to copy, with positions that start at 0 or anywhere; copy longer sequences."""
+    ten, shares = of_length(CopyTask(max_length=16).test(2000), 10), []
+    for furthest in (0, 40):
+        positions = Shifted(32, 64)
+        task, draws = CopyTask(max_length=8), np.random.default_rng([seed, 2])
+        model = small_model(task, seed, positions=positions)
+        for progress in learn(model, task, seed, steps=1800, schedule=at_scale(model, 0.2)):
+            if progress.step in (600, 1800):
+                positions.first = 0
+                shares.append(exact_match(model, ten, bos=task.bos, eos=task.eos))
+            positions.first = draws.integers(furthest + 1)
+    return dict(ten=np.reshape(shares, (2, 2)))
+
+
+class Shifted(SinusoidalPositionalEncoding):
+    """Sinusoids that begin at position `first`."""
+
+    first = 0
+
+    def forward(self, x, *, start=0):
+        return super().forward(x, start=start + self.first)
 
 
 def lesson_10(seed):
@@ -296,7 +329,8 @@ def lesson_15(seed):
                 rows=induction.copied(model, ids, targets)[1])
 
 
-LESSONS = {1: lesson_1, 10: lesson_10, 11: lesson_11, 12: lesson_12, 14: lesson_14, 15: lesson_15}
+LESSONS = {1: lesson_1, 8: lesson_8, 10: lesson_10, 11: lesson_11, 12: lesson_12, 14: lesson_14,
+           15: lesson_15}
 
 
 def measured(lesson, seeds):

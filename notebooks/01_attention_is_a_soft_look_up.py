@@ -451,8 +451,9 @@ print("the map", where[0])
 # <!-- say: Point at the score of the last digit and at the next one: each point of its lead is a factor of $e$. Say: this row is the first row of the map on the right, now computed by hand. Often said and wrong: the model stores where to look. It computes it anew for every input. -->
 #
 # You can click through such a row, product by product, in
-# [the reversing model with `3 1 4`](../docs/live/reverse.html#src=3+1+4&kind=cross&layer=1&head=0&query=0&key=2)<!-- else: (README.md says how to get this page) -->, a page that
-# runs a larger model in your browser.<!-- repository only --> `python docs/make_live_pages.py` makes it.<!-- end -->
+# [the reversing model with `3 1 4`](../docs/live/reverse.html#src=3+1+4&kind=cross&layer=1&head=0&query=0&key=2)<!-- else: (README.md says how to get this page) -->. This page
+# runs another model in your browser: it has learned the same task, and it is twice as wide, with four heads (Lesson 6) in each attention. The link opens
+# its last layer at the row of `<bos>` and the key of `4`.<!-- repository only --> `python docs/make_live_pages.py` makes the page.<!-- end -->
 #
 # A score is $x\,W^Q (W^K)^\top x'^\top$. Is it $W^Q$ and $W^K$ that have learned to find the digit? Change one cause and keep all else: in three
 # new models every $W^Q$ and $W^K$ stays as it was drawn, and all other numbers learn as before.
@@ -539,7 +540,17 @@ measured = end.validation
 judge(1, predicted, measured)
 
 # %% [markdown]
-# None. $W^Q$ and $W^K$ alone end little better than a guess (three seeds), and all the others learn the task without them. <!-- result -->
+# None. <!-- result --> What of the single tokens? Who always writes `<eos>` has some of them right, too:
+
+# %% show=false
+of_eight, (_, _, right) = population(1), task.validation(500)          # measured before, as in Lesson 1.1
+tokens_right = of_eight["alone_tokens"]
+print(f"sequences right, eight models: at most {of_eight['alone_right'].max():.0%}")
+print(f"tokens right, eight models:    {tokens_right.min():.0%} to {tokens_right.max():.0%}")
+print(f"tokens right, always <eos>:    {(right == task.eos).sum() / (right != task.pad).sum():.0%}")
+
+# %% [markdown]
+# In all eight, $W^Q$ and $W^K$ alone end little better than that, and all the others learn the task without them (Lesson 1.7). <!-- result -->
 #
 # ## 1.10 Check what this lesson claimed
 

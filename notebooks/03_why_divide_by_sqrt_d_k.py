@@ -33,9 +33,10 @@ from aiayn_course.drawings import SENTENCE, dot_products
 from aiayn_course.lab.claims.saturation import SATURATION
 from aiayn_course.lab.claims.scale_training import SCALE_TRAINING
 from aiayn_course.lab.claims.variance import VARIANCE
-from aiayn_np import ScaledDotProductAttention, Softmax, Transformer, plot_attention
+from aiayn_course.lab.learning import at_scale, losses, small_model
+from aiayn_np import CopyTask, ScaledDotProductAttention, Softmax, Transformer, plot_attention
 from aiayn_np.plotting.figures import COLORS, new_figure
-from aiayn_np.variants.scoring import DotScore, ScoredAttention
+from aiayn_np.variants.scoring import DotScore, ScoredAttention, dot_attention
 
 np.set_printoptions(precision=4, suppress=True)
 
@@ -56,10 +57,14 @@ for width in (4, 512):
     for name, layer in {"without": unscaled, "with": attention}.items():
         _, cache = layer.forward(Q[:, :width], K[:, :width], np.eye(4))
         maps[f"$d_k$ = {width}, {name}"] = cache.weights              # (4, 4)
+many_Q, many_K = rng.standard_normal((2, 2000, 4, 512))               # 2000 other draws
+for name, layer in {"without": unscaled, "with": attention}.items():
+    _, cache = layer.forward(many_Q, many_K, many_K)
+    print(f"d_k = 512, {name}: one key gets more than 0.99 in {np.mean(cache.weights.max(axis=-1) > 0.99):.0%} of the rows")
 plot_attention(np.stack(list(maps.values())), tokens, tokens, titles=list(maps))
 
 # %% [markdown]
-# Below left, each row looks at one key alone (over many draws four rows of five do), and nothing has been learned. Why? And why does one division change it?
+# Below left, each row looks at one key alone (four rows of five do in other draws), and nothing has been learned. Why? And why does one division change it?
 #
 # <!-- say: Point at the lower left map, then at the lower right one: the same numbers, divided by 23. Say: nothing has been learned here, chance alone looks so sure. Often said and wrong: a sharp map is the work of training. -->
 #
@@ -350,10 +355,14 @@ ax = fig.subplots()
 for i, (name, layer) in enumerate({"with": attention, "without": unscaled}.items()):
     _, cache = layer.forward(Q, K, V)
     grad_q, _, _ = layer.backward(grad_out, cache)                     # (64, 32, 512)
-    size = np.sort(np.linalg.norm(grad_q, axis=-1).ravel())[::-1]      # (2048,)  the largest first
+    size = np.linalg.norm(grad_q, axis=-1).ravel()                     # (2048,)
+    order = size.argsort()[::-1]                                       # the largest first
+    size = size[order]
     quarter[name] = size[:512].sum() / size.sum()
+    sure = cache.weights.max(axis=-1).ravel()[order] > 0.99            # one key has it all
     ax.plot(np.arange(1, 2049) / 2048, size.cumsum() / size.sum(), color=COLORS[i], label=f"{name} the scale")
-    print(f"{name:8} the quarter {quarter[name]:.2f}   median {np.median(size):.3f}   mean {size.mean():.3f}")
+    print(f"{name:8} the quarter {quarter[name]:.2f}   median {np.median(size):.3f}   mean {size.mean():.3f}"
+          f"   one weight > 0.99: {sure[:512].mean():4.0%} in the quarter, {sure[512:].mean():4.0%} elsewhere")
 ax.plot([0, 1], [0, 1], color="0.6", linestyle=":", label="all alike")
 ax.set(xlabel="share of the queries, largest gradient first", ylabel="share of the gradient", xlim=(0, 1), ylim=(0, 1),
        title="$d_k$ = 512")
@@ -365,7 +374,7 @@ fig
 # ![]
 # In this quarter no key has 0.99 of the weight. -->
 #
-# Without the scale, a quarter of the queries has over nine tenths of the gradient. In this quarter no key has 0.99 of the weight, and elsewhere mostly one has (three seeds): the **median** length, below which half of the queries lie, falls to about a tenth. <!-- result -->
+# Without the scale, a quarter of the queries has over nine tenths of the gradient. In this quarter no key has 0.99 of the weight, and elsewhere mostly one has: the **median** length, below which half of the queries lie, falls to about a tenth. <!-- result -->
 #
 # <!-- say: Point at the orange curve at 0.25: it is above 0.9. Then at the blue one: a third. Say: without the scale a few queries learn for all. Often said and wrong: the sure ones learn most. -->
 #
@@ -442,7 +451,7 @@ for d_k in (16, 256, 4096):
 #
 # <!-- slide: Without the scale wide models learn slowly
 # ![]
-# Much of it is the size of the scores at the start: a smaller $W^Q$ helps, too. -->
+# A smaller $W^Q$ at the start helps, too. -->
 
 # %%
 if Path("../figures/scale_training.json").exists():                    # what the whole experiment found
@@ -450,15 +459,38 @@ if Path("../figures/scale_training.json").exists():                    # what th
 else:                                                                  # a small one, in seconds
     training = SCALE_TRAINING.run(d_k=(4, 64), rate_scale=(0.2,), steps=40, seeds=(0,))
 print("loss after", training.steps[-1] // 3, "and", training.steps[-1], "steps")
-for d_k, losses in zip(training.d_k, np.median(training.final, axis=3).min(axis=2).swapaxes(0, 1)):
-    scaled, plain, small = losses                                      # (3, 2), each at its best rate
+for d_k, ends in zip(training.d_k, np.median(training.final, axis=3).min(axis=2).swapaxes(0, 1)):
+    scaled, plain, small = ends                                      # (3, 2), each at its best rate
     print(f"d_k = {d_k:<4} with the scale {scaled.round(2)}, without {plain.round(2)}, small start {small.round(2)}")
 training.figure()
 
 # %% [markdown]
-# Without the scale wide models learn slowly; with three times the steps about half catch up. A smaller start in place of the scale helps, too: much of it is the size of the first scores. That small gradients are the *reason* is not shown. <!-- result -->
+# Without the scale wide models learn slowly; with three times the steps about half catch up. A smaller start in place of the scale helps, too. <!-- result -->
 #
 # <!-- say: Left: point at the three curves at step 150. Right: each thin mark is a seed, hollow after the shorter training. Say: the scale helps early; a smaller W^Q at the start does much of the same. Often said and wrong: this proves that small gradients are the reason. -->
+#
+# Is it the size of the *first* scores? Turn it round: keep the scale, and let $W^Q$ start $\sqrt{d_k} = 8$ times larger. The first scores are then those without the scale.
+#
+# <!-- slide: With the scale and large first scores a model learns as slowly as without the scale
+# Turn it round: keep the scale, and let $W^Q$ start $\sqrt{d_k} = 8$ times larger. The first scores are then those without the scale.\
+# [print]
+# So here it is the size of the first scores. That small gradients are the reason is not shown. -->
+
+# %% show=false
+task = CopyTask(max_length=8)
+for name, factory, times in (("with the scale", None, 1), ("with it, W^Q starts 8 times larger", None, 8), ("without it", dot_attention, 1)):
+    last = []
+    for seed in range(3):
+        model = small_model(task, seed, h=1, d_model=64, d_ff=128, d_k=64, d_v=64, attention=factory)
+        for parameter_name, p in model.named_parameters():
+            p.value *= np.float32(times if parameter_name.endswith("linear_Q.W") else 1)
+        last.append(losses(model, task, seed, steps=150, batch_size=32, schedule=at_scale(model, 0.2))[-10:].mean())
+    print(f"{name:34}  loss at step 150, three seeds: {min(last):.2f} to {max(last):.2f}")
+
+# %% [markdown]
+# With the scale and large first scores a model learns as slowly as without the scale. So here, at $d_k = 64$ and one rate, it is the size of the first scores. That small gradients are the *reason* is not shown. <!-- result -->
+#
+# <!-- say: Point at the second line and then at the third: the scale is there in one and missing in the other, and both have hardly learned. Often said and wrong: the scale has to stand there all through training. -->
 #
 # ## 3.8 Why does additive attention not need it?
 #

@@ -354,9 +354,27 @@ for name, (loss, found) in ends.items():
 # [print]
 # The loss asks for an output and not for a map (Lesson 11). -->
 #
-# `sat` looks at `cat` with 0.05. (This draw is rare: in most others the weight is above that of the start, though below that with $Q$ and $K$ alone.) The loss asks for an output and not for a map (Lesson 11). <!-- result -->
+# `sat` looks at `cat` with 0.05. The loss asks for an output and not for a map (Lesson 11). <!-- result -->
 #
 # <!-- say: Point at the column of cat: 0.10, 0.91, 0.05, and at the losses beside it. Say: the lowest loss has the strangest map. Often said and wrong: a better loss means a more sensible map. -->
+#
+# This is one draw of $Q$, $K$ and $V$. Here are 100:
+
+# %% show=false
+of_cat = []                                                            # three weights in each draw
+for seed in range(100):
+    draw = np.random.default_rng(seed)
+    start = [*draw.standard_normal((2, 4, 3)), draw.standard_normal((4, 2))]
+    goal, first = attention.forward(*start)
+    goal[2] = start[2][1]                                              # row "sat": the value of "cat"
+    fitted = [fit(attention, goal, 100, values_too=too, start=start)[1] for too in (False, True)]
+    of_cat.append([found.weights[2, 1] for found in (first, *fitted)])
+before, with_QK, with_V = np.transpose(of_cat)
+print(f"V moved as well: the weight of cat is below that of the start in {np.mean(with_V < before):.0%} of the draws,"
+      f"\nand below that with Q and K alone in {np.mean(with_V < with_QK):.0%}")
+
+# %% [markdown]
+# So the draw above is one of the fewer: mostly `sat` ends with more weight on `cat` than at the start. But with the values free it is mostly less than with $Q$ and $K$ alone. <!-- result -->
 #
 # ## 4.5 The check
 #
@@ -565,7 +583,7 @@ for name, layer, angle, end in zip(names, layers, degrees.T, ends.T):
 #
 # <!-- say: Point at the largest angle, then at the share beside it. Say: this gradient points far off, and the loss falls. Often said and wrong: a gradient that trains is nearly the right one. -->
 #
-# Why do wrong gradients train at all? A small enough step lowers the loss whenever the wrong gradient is less than 90 degrees off, and in all these draws it is, at the start. (Later it passes 90 degrees in a part of them, and the loss falls all the same.)
+# Why do wrong gradients train at all? A small enough step lowers the loss whenever the wrong gradient is less than 90 degrees off, and in all these draws it is, at the start. (This is about the first steps; Lesson 4.9 has a case where it is not enough.)
 #
 # ## 4.8 One array, used three times
 #
@@ -622,7 +640,24 @@ measured = np.mean(fallen)
 judge(4, predicted, measured)
 
 # %% [markdown]
-# Hardly ever. So the angle at the start is not the whole story. With `grad_Q` = 0 instead, the loss falls in nearly all draws: it is the steps of $Q$ uphill. <!-- result -->
+# Hardly ever. So the angle at the start is not the whole story. <!-- result --> Is it the steps of $Q$ uphill? Take them away, and nothing else:
+
+# %% show=false
+class StillQ(ScaledDotProductAttention):
+    def backward(self, grad_out, cache):
+        grad_Q, grad_K, grad_V = super().backward(grad_out, cache)
+        return 0 * grad_Q, grad_K, grad_V
+
+still = []
+for seed in range(100):
+    draw = np.random.default_rng(seed)
+    start, wanted = [*draw.standard_normal((2, 4, 3)), draw.standard_normal((4, 2))], draw.standard_normal((4, 2))
+    losses = fit(StillQ(), wanted, 200, rate=0.2, start=start)[0]
+    still.append(losses[-1] < 0.1 * losses[0])
+print(f"grad_Q = 0: the loss falls below a tenth in {np.mean(still):.0%} of the draws")
+
+# %% [markdown]
+# Yes: where $Q$ stands still, the loss falls in nearly all draws. <!-- result -->
 #
 # ## 4.10 Check what this lesson claimed
 

@@ -468,7 +468,39 @@ measured = lengths[0] / lengths[-1]
 judge(7, predicted, measured)
 
 # %% [markdown]
-# Several times as long below as above. Each sub-layer adds to the gradient what comes back through it. With the straight path alone the ratio is about 1, and without the norms' division by their spread it is thousands (three seeds each). <!-- result -->
+# Several times as long below as above. Each sub-layer adds to the gradient what comes back through it. <!-- result --> Two controls, each with one change. The gradient takes the straight path alone; or the norms of the sub-layers do not divide it by the spread $\sigma$ (Lesson 7.4):
+
+# %% show=false
+class Undivided(LayerNorm):
+    def backward(self, grad_y, cache):
+        return super().backward(grad_y, cache) / cache.inv_std
+
+
+class UndividedLayer(PreNormEncoderLayer):
+    stack_norm = Undivided
+
+
+def ratio(kind, seed, straight):                                       # lowest layer over top layer
+    rng = np.random.default_rng(seed)
+    stack, y, caches = [kind(64, 256, 4, rng=rng) for _ in range(24)], rng.standard_normal((4, 10, 64)), []
+    for layer in stack:
+        y, layer_cache = layer.forward(y)
+        caches.append(layer_cache)
+    grad = rng.standard_normal(y.shape)
+    for layer, layer_cache in zip(stack[::-1], caches[::-1]):
+        below = layer.backward(grad, layer_cache)
+        grad = grad if straight else below
+    first, *_, last = (np.linalg.norm(layer.feed_forward.linear_1.W.grad) for layer in stack)
+    return first / last
+
+
+for name, kind, straight in (("as it is", PreNormEncoderLayer, False), ("straight path alone", PreNormEncoderLayer, True),
+                             ("not divided by the spread", UndividedLayer, False)):
+    ratios = [ratio(kind, seed, straight) for seed in range(5)]
+    print(f"{name:25}  lowest over top layer, five seeds: {min(ratios):8.2f} to {max(ratios):8.2f}")
+
+# %% [markdown]
+# With the straight path alone the ratio is about 1. Without the division it is about ten thousand: the division holds back what the sub-layers add. <!-- result -->
 #
 # ## 7.10 Check what this lesson claimed
 

@@ -5,7 +5,8 @@
     (8, 40)
 
 `docs/measure_populations.py` measures it, and says what each name means. Seed 0 is the reader's
-model. All arrays begin with the axis of the seeds. Lessons 1, 10, 11, 12, 14 and 15 are measured.
+model. All arrays begin with the axis of the seeds. Lessons 1, 8, 10, 11, 12, 14 and 15 are
+measured.
 """
 
 import json

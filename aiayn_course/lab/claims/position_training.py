@@ -108,9 +108,9 @@ class PositionTraining(Trained):
         right.set_xticks(self.lengths[::2])
         left.legend(title="median (band: all seeds)", fontsize=10)
         for ax, unit in ((below, "nats"), (beside, "points")):
-            shown = {name: e for name, e in self.effects.items() if e.unit == unit}
+            shown = {name.split(", ")[0]: e for name, e in self.effects.items() if e.unit == unit}
             draw_effects(ax, shown, f"sinusoidal − learned ({unit})")
-        below.set(title="loss at lengths as in training", xticks=(-0.01, 0, 0.01))
+        below.set(title="loss at lengths as in training", xticks=(-0.01, 0, 0.01), yticks=())
         beside.set_title("copied exactly")
 
 

@@ -89,10 +89,12 @@ class ScaleTraining(Trained):
                  title=f"$d_k$ = {self.d_k[-1]}, at the rate best in the end")
         left.set_ylim(bottom=0)
         left.legend(title="median (band: all seeds)", **BELOW)
-        controls = {f"small $W^Q$\n{name}": value for name, value in zip(
-            self.effects, self.controls.values())}
-        draw_effects(right, self.effects | controls, "loss more than with the scale (nats)",
-                     [COLORS[1]] * len(self.effects) + [COLORS[2]] * len(controls))
+        widths = [f"$d_k$ = {width}" for width in self.d_k[1:]]
+        shown = dict(zip(widths, self.effects.values()))
+        shown |= {f"small $W^Q$\n{width}": value
+                  for width, value in zip(widths, self.controls.values())}
+        draw_effects(right, shown, "loss more than with the scale (nats)",
+                     [color for color in COLORS[1:3] for _ in widths])
 
 
 def scale_training(d_k=(4, 64, 256), *, rate_scale=(0.05, 0.1, 0.2, 0.4, 0.8), steps=150,
