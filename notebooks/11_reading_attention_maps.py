@@ -220,13 +220,16 @@ for seed in range(5):
     job = [*JOBS][table.argmax() % len(JOBS)]
     print(f"model {'ABCDE'[seed]}, best at {job:12}  margin {table.max():.2f}")
 threshold = max(chance)
+others = [np.subtract(*job_table(small_model(tasks["copy"], seed, N=2, h=4), tasks["copy"], 300, seed)).max()
+          for seed in range(5, 45)]
+print(f"above it, of forty other untrained models: {sum(np.array(others) > threshold)}")
 
 # %% [markdown]
 # <!-- answer: By chance alone one margin of 240 reaches 0.21
 # [print]
 # From here on, a job needs a margin above this threshold. -->
 #
-# By chance alone one of 240 margins reaches 0.21. This is our threshold, a usual one: of forty other untrained models three were above it. Three of the five are at `<eos>`, which stands in all sequences. <!-- result -->
+# By chance alone one of 240 margins reaches 0.21. This is our threshold, a usual one: few of forty other untrained models are above it. Three of the five are at `<eos>`, which stands in all sequences. <!-- result -->
 #
 # <!-- say: Three of the five are at `<eos>`, the one token that stands in all sequences. Point at 0.21: nobody trained this head, and still it seems to have a job. Say: whoever looks at 240 numbers will find a large one. Tempting: nearly nothing, which is true of most, but not of the best. -->
 #
@@ -243,8 +246,9 @@ table = score - baseline
 heads = [f"{i // 4 + 1}, {i % 4 + 1}" for i in range(8)]
 fig = plot_signed(table.T, [*JOBS], heads, value="margin", rows="", columns="layer, head",
                   title=f"framed: above {threshold:.2f}")
+fig.set_size_inches(6.5, 3.9)
 print(f"layer 2, head 1, at the answer: {score[4, 0]:.2f} − {baseline[4, 0]:.2f}")
-fig.axes[0].plot(*np.argwhere(table > threshold).T, "s", color="#009E73", markersize=25,
+fig.axes[0].plot(*np.argwhere(table > threshold).T, "s", color="#009E73", markersize=24,
                  fillstyle="none", markeredgewidth=3)
 fig
 
@@ -311,7 +315,7 @@ for name, task in tasks.items():
     print(f"{name:8} mean weight of the best head on the answer {aligned[name].max():.2f}")
 sorting, *names = read("sort")
 fig = plot_attention(sorting[best["sort"]], *names, titles=["sort: best head"])
-fig.axes[0].plot([1, 4, 2, 5, 0, 3], range(6), "o", ms=18, mfc="none", mec="#D55E00", mew=3)
+fig.axes[0].plot([1, 4, 2, 5, 0, 3], range(6), "o", ms=25, mfc="none", mec="#D55E00", mew=2)
 fig
 
 # %% [markdown]
@@ -360,7 +364,7 @@ bars[1 + best["copy"]].set_color("#009E73")
 ax.bar_label(bars, fmt="%.2f")
 ax.plot(np.arange(1, 9) + 0.32, population(11)["muted"].T, "k_", markersize=8, markeredgewidth=0.6)   # eight seeds, measured before
 ax.set(xlabel="what is muted: layer, head (green: aligned best; thin: eight models)", ylabel="copied exactly", ylim=(0, 1.1),
-       title=f"one head of eight: {muted[0].mean():.2f} on average")
+       title=f"one head muted: {muted[0].mean():.2f} on average")
 ax.figure
 
 # %% [markdown]
@@ -432,8 +436,8 @@ for seed in range(2):
 # [print]
 # Muting asks what this model needs, uniform maps whether some model can do without looking. -->
 #
-# Sorting does not need that head: the map of Lesson 11.4 shows one way. Nor does copying: with uniform maps it is learned too, more slowly (three
-# seeds). So the mean of the values says which symbol stood where. (We guess: the encoder writes the place into each value.) <!-- result -->
+# Sorting does not need that head: the map of Lesson 11.4 shows one way. Does copying? Try it with 2000 steps. (We guess: the encoder can write the
+# place into each value.) <!-- result -->
 #
 # ## 11.7 Change the input
 #
@@ -540,13 +544,27 @@ for layer in range(2):
 untrained = [np.subtract(*job_table(of_lesson_1(np.random.default_rng(seed)), first, 100, seed=0))[:, 0].max() for seed in range(20)]
 print(f"largest margin of 20 untrained models  {max(untrained):.2f}")
 
+attention = yours.decoder.layers[0].cross_attention
+brought = attention.forward                                            # what layer 1 brings
+src, tgt_in, tgt_out = first.test(500)
+same_length = src != first.pad
+same_length = (same_length[:, None] == same_length).all(axis=-1)       # (B, B)
+
+def its_mean(*inputs, **options):
+    y, cache = brought(*inputs, **options)                             # y: (B, T_tgt, d_model)
+    return np.stack([y[same].mean(axis=0) for same in same_length]), cache
+
+attention.forward = its_mean
+in_its_place = ((yours(src, tgt_in).argmax(axis=-1) == tgt_out) | (tgt_out == first.pad)).all(axis=1).mean()
+del attention.forward
+print(f"layer 1  its mean over sequences of the same length: {in_its_place:.1%} right")
+
 # %% [markdown]
 # <!-- answer: Layer 1 is needed, and muting does not say for what
 # [print] -->
 #
-# Both layers lie above untrained models, and without either most is lost. What does layer 1 bring? In a control its output was replaced by its mean over
-# sequences of the same length: more than nine in ten were right again (three seeds). So it tells mostly the length and the place, hardly the digits.
-# Muting says that a part is needed, not for what. <!-- result -->
+# Both layers lie above untrained models, and without either most is lost. What does layer 1 bring? Put its mean over sequences of the same length in
+# its place: most is right again. So it tells mostly the length and the place, hardly the digits. Muting says that a part is needed, not for what. <!-- result -->
 
 # %% [markdown]
 # ## 11.9 Yours: does the reversing model count places, too?
@@ -591,6 +609,7 @@ assert moves["copy"].sum() / 6 < 1.2
 assert min(uniform) > 0.95                                            # a model can sort without looking
 assert min(looks_due - by_chance) > max(untrained)                     # both layers of Lesson 1's model
 assert max(shares) < 1 / 3                                             # both are needed
+assert in_its_place > 0.8                                              # the digits are hardly in it
 print("all true")
 
 # %% [markdown]
@@ -613,12 +632,12 @@ print("all true")
 #
 # </details>
 #
-# **2.** A source has the symbol 3 twice, and the model copies. Its map has two bright cells in the row that writes 3. Is it confused?
+# **2.** A source has the symbol 3 twice, and a model copies. Its map has two bright cells in the row that writes 3. Is it confused?
 #
 # <details><summary>Answer</summary>
 #
-# No: both places give the right answer, so nothing in the loss tells them apart. So this lesson reads six different symbols: else "looks at the
-# answer's symbol" and "looks at the answer's place" cannot be told apart.
+# No: both places give the right answer. (Our head counts places, and has one bright cell.) So this lesson reads six different symbols: else "looks at
+# the answer's symbol" and "looks at the answer's place" cannot be told apart.
 #
 # </details>
 #

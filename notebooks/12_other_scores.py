@@ -150,8 +150,10 @@ Q, K = rng.standard_normal((2, 1, 4, 8))                               # (h, T, 
 a, b = (W.value @ additive.v.value[..., None] for W in (additive.W, additive.U))      # (h, d_k, 1) each
 five = {"dot": Q @ K.mT, "general": scoring.GeneralScore(1, 8, rng=rng)(Q, K), "additive": additive(Q, K),
         "concat": concat(Q, K), "without tanh": Q @ a + (K @ b).mT}    # (h, T_q, T_k) each
-fig = new_figure(10, 2.4)
-for ax, (name, scores) in zip(fig.subplots(1, 5), five.items()):
+fig = new_figure(7, 4.6)
+axes = fig.subplots(2, 3).flat
+axes[5].set_axis_off()
+for ax, (name, scores) in zip(axes, five.items()):
     draw_map(ax, Softmax()(scores)[0], np.array(True), name)           # weights, a row for each query
 fig.supxlabel("key", fontsize="medium")
 fig.supylabel("query", fontsize="medium")
@@ -237,7 +239,9 @@ print("hidden", hidden.shape, " weights", weights.shape)
 
 # %%
 cost = ADDITIVE_COST.run(n=(16, 32, 64, 128), d_k=(4, 16, 64, 256), repeats=5)
-cost.figure()
+fig = cost.figure()
+fig.set_size_inches(8, 4.6)
+fig
 
 # %% [markdown]
 # For 64 tokens of width 256 additive attention takes more than 50 times as many bytes. The green line is well above 1, too: the matrix product is a
@@ -276,9 +280,9 @@ last = {name: np.median(end) for name, end in ends.items()}
 ax = new_figure(6.5, 3.4).subplots()
 for i, (name, curve) in enumerate(curves.items()):
     tens = curve.reshape(3, -1, 10).mean(axis=2)                       # (seeds, steps / 10)
-    draw_population(ax, 12, name, color=COLORS[i])                     # eight seeds, measured before
+    draw_population(ax, 12, name, color=COLORS[i], alpha=0.5)          # eight seeds, measured before
     ax.plot(range(10, 201, 10), np.median(tens, axis=0), color=COLORS[i], marker=MARKERS[i], markevery=4, label=name)
-ax.set(xlabel="step", ylabel="loss, mean of ten steps", ylim=0, title="eight seeds (thin), and the median of your three")
+ax.set(xlabel="step", ylabel="loss, nats, mean of ten steps", ylim=0, title="eight seeds (thin), and the median of your three")
 ax.legend()
 ax.figure
 
@@ -292,19 +296,21 @@ ax.figure
 # Now change the *start* alone: shrink $W^Q$ and $W^K$ until the dot product starts as small as the scaled one; give $v$ variance 1.
 
 # %%
-changed = {"dot, scores start small": (scoring.dot_attention, ("linear_Q.W", "linear_K.W"), 64**-0.25),
+Q_and_K = "linear_Q.W", "linear_K.W"
+changed = {"dot, scores start small": (scoring.dot_attention, Q_and_K, 64**-0.25),
+           "scaled dot, start as large": (None, Q_and_K, 64**0.25),
            "additive, Var(v) = 1": (scoring.additive_attention, "score.v", 64**0.5)}
 ends |= {name: train_with(*change)[:, -25:].mean(axis=1) for name, change in changed.items()}
-for name in ("scaled dot", "dot", "dot, scores start small", "additive", "additive, Var(v) = 1"):
-    print(f"{name:24} {min(ends[name]):.2f} to {max(ends[name]):.2f}")
+for name in ("scaled dot", "dot", *changed, "additive"):
+    print(f"{name:26} {min(ends[name]):.2f} to {max(ends[name]):.2f}")
 
 # %% [markdown]
 # <!-- slide: At this width a small start does without the scale
 # [print]
-# A large $v$ spoils additive attention, and smaller $W$ and $U$ do not mend that. -->
+# A large $v$ spoils additive attention. -->
 #
-# With a small start the dot product needs no scale at this width. With a large $v$ additive attention falls behind, and smaller $W$ and $U$ do not mend
-# that (three seeds). The scale does more than make the start small: with the same large start the scaled dot product is still ahead. <!-- result -->
+# With a small start the dot product needs no scale at this width. With a large $v$ additive attention falls behind. The scale does more than make the
+# start small: with a start as large the scaled dot product is still ahead. <!-- result -->
 #
 # The experiment `additive` trains three scores with five seeds at two widths:
 #
@@ -321,7 +327,7 @@ else:                                                                  # a small
 ax = new_figure(6.5, 3.4).subplots()
 for name, label, i in (("scaled", "scaled dot", 0), ("dot", "dot", 1), ("additive", "additive", 4)):
     draw_spread(ax, result.d_k, result.loss[name], label, i)
-ax.set(xscale="log", xlabel="$d_k$, width of a head", ylabel="loss at the end", ylim=0,
+ax.set(xscale="log", xlabel="$d_k$, width of a head", ylabel="loss at the end, nats", ylim=0,
        title="lines: median of the seeds; bands: all seeds")
 log_ticks(ax.xaxis, result.d_k)
 ax.legend()
@@ -468,6 +474,7 @@ judge(12, predicted, measured)
 assert np.array_equal(five["additive"], five["concat"])
 assert cost.memory_d[-1] > 50                                          # times as many bytes
 assert min(ends["dot"]) > 1.5 * max(*ends["scaled dot"], *ends["dot, scores start small"])   # the start
+assert max(ends["scaled dot, start as large"]) < min(ends["dot"])      # the scale does more
 assert min(ends["additive, Var(v) = 1"]) > 1.5 * max(ends["additive"])
 assert curve[:, -25:].mean() < 1                                       # the distance learns
 assert not check_gradients(Hurried(), Q, K)

@@ -95,7 +95,7 @@ print("AFTER", write("If a class "), sep="\n")
 #
 # <!-- slide: The model is better than all three
 # ![]
-# So it uses more than the token just read? In a control it got this alone: the loss is clearly higher. -->
+# So it uses more than the token just read? With another window's tokens before it the loss is clearly higher. -->
 
 # %%
 data = run.task.data
@@ -112,14 +112,28 @@ for style, (label, nats) in zip((":", "-.", "--"), guesses.items()):
     print(f"{label:24} {a_character:.2f} nats a character")
     fig.axes[1].axhline(a_character, linestyle=style, color="0.3", label=label)
 draw_population(fig.axes[1], 15, "nats", [p.step for p in history if p.measured])   # eight seeds, measured before
+fig.axes[1].lines[0].set_label("the model")
+fig.axes[1].lines[-1].set_label("eight models")
 fig.axes[1].set_ylim(0, 2.7)
-fig.axes[1].legend(loc="lower left")
+fig.axes[1].legend(loc="lower left", fontsize=10)
 print(f"{'the model':24} {run.task.nats_per_character(model, data.held_out):.2f} nats a character")
 fig
 
 # %% [markdown]
-# The model is better than all three. In a control it got the last token alone: the loss is clearly higher; with the earlier ones shuffled it lies
-# between. So it uses earlier tokens and their order. <!-- result -->
+# The model is better than all three. <!-- result --> Does it use more than the token just read? Change only the tokens before it: take another window's, or shuffle them.
+
+# %%
+windows, targets = data.held_out.at(np.arange(0, len(held) - 48, 16))  # (n, 48) each
+chance, lost = np.random.default_rng(0), {}
+for name, before in (("their own", windows[:, :-1]), ("shuffled", chance.permuted(windows[:, :-1], axis=1)),
+                     ("another window's", np.roll(windows[:, :-1], len(windows) // 2, axis=0))):
+    logits = model(np.c_[before, windows[:, -1]])[:, -1]               # (n, |V|)
+    wanted = np.take_along_axis(logits, targets[:, -1:], axis=1)[:, 0]
+    lost[name] = (np.log(np.exp(logits).sum(axis=1)) - wanted).mean()
+    print(f"tokens before it: {name:17} loss {lost[name]:.2f} nats a token")
+
+# %% [markdown]
+# Another window's tokens cost most; its own, shuffled, cost less. So it uses earlier tokens and their order. <!-- result -->
 #
 # ## 15.2 A head that looks up what it has read
 #
@@ -168,7 +182,13 @@ fig
 # %%
 without = induction.exact_without(copier, ids, targets)                # (N h,)  rows right
 whole = induction.copied(copier, ids, targets)[1]
-print(f"rows right: {whole:.2f}, without this head {without[best]:.2f}")
+print(f"rows right: {whole:.2f}, without this head {without[best]:.2f}\n")
+layer_1, _ = attention_maps(copier.forward(ids)[1]).values()           # (B, h, T, T)
+first_block = np.arange(1, ids.shape[1]) < period                      # (B, T - 1)
+one_back = [[weights[first_block].mean(), weights[~first_block].mean()]
+            for weights in np.diagonal(layer_1, -1, 2, 3).swapaxes(0, 1)]    # of each head, (B, T - 1)
+for head, (early, later) in enumerate(one_back):
+    print(f"head 1.{head + 1}, weight one place back: in the first block {early:.2f}, later {later:.2f}")
 ax = new_figure(6, 3.2).subplots()
 ax.axhline(whole, linestyle=":", color="0.3", label="nothing taken out")
 others = population(15)                                                # heads of eight models, measured before
@@ -255,7 +275,7 @@ print(f"it writes {made.token}: logit {made.value:.2f} = first 1 {made.target[2]
 print(f"head {best % 4 + 1} of layer 2 brings {in_layer_2[best % 4]:.1f} of it")
 ax = new_figure(6, 2.6).subplots()
 ax.bar(range(8), made.target, color=COLORS[0])
-ax.set(xticks=range(8), xticklabels=row[:8], xlabel="token read", ylabel=f"share in the {made.token}")
+ax.set(xticks=range(8), xticklabels=row[:8], xlabel="token read", ylabel=f"share in the logit of {made.token}")
 ax.figure
 
 # %% [markdown]
@@ -459,8 +479,10 @@ judge(15, predicted, measured)
 # ## 15.8 Check what this lesson claimed
 
 # %%
+assert lost["their own"] + 0.05 < lost["shuffled"] < lost["another window's"] - 0.05
 assert run.task.nats_per_character(model, data.held_out) < 0.95 * a_character       # more than the last token
 assert max(without[best], without[:4].min()) < 0.3                     # both layers are needed
+assert all(0.75 > early > 3 * later for early, later in one_back)      # not sharply, and in the first block only
 assert ten.right["two layers"][..., -1].min() > 0.9 > 0.4 > ten.right["one layer"][..., -1].max()
 assert (ten.without[:, -1] < 0.7 * of_all).sum() == 4                  # the fifth hardly misses it
 assert made.target[2] > 0.7 * made.value < 1.4 * in_layer_2[best % 4]  # made of the first 1, by our head
