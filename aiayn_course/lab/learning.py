@@ -89,8 +89,7 @@ def held_out_losses(models: Sequence[Callable], tasks: Sequence[str], *, steps: 
     """Train models on toy tasks without smoothing, as `held_out_ends` does.
 
     models : functions of a task and a seed       tasks, sizes : names, and options of the tasks
-    Return {tasks, rate_scale, steps, loss}; loss : (tasks, models, rates, seeds, 2 times), nats a
-    token.
+    Return {tasks, rate_scale, steps, loss (tasks, models, rates, seeds, 2 times)}, in nats a token.
     """
     def measure(name, model_of, rate, seed):
         task = TASKS[name](**sizes)

@@ -118,7 +118,7 @@ class KeyWidth(Widths):
 def fields(options, **training):
     """Return the fields of `Widths` but for x and base, of models with these options."""
     models = [partial(small_model, **some) for some in options]
-    usual = dict(tasks=("copy", "reverse", "sort"), steps=300, symbols=8, max_length=8)
+    usual: dict = dict(tasks=("copy", "reverse", "sort"), steps=300, symbols=8, max_length=8)
     return held_out_losses(models, **usual | training)
 
 
