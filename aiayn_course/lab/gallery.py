@@ -28,16 +28,20 @@ A claim whose last column is empty is judged by `verdict` in its file in `aiayn_
 with bounds of ours. The others went through a gate. A model of each setting and rate is trained
 with at least {least} seeds, and measured after the steps and after three times as many. Each side
 of a comparison is taken at the rate with its own lowest median, at each time, unless a rate is
-named. (The same seeds choose the rate and are judged; the intervals leave this out, and that there
-are many effects.) An effect is *seen* if the 95 % interval of the mean paired difference lies
-beyond the smallest difference that counts, on the same side both times. It is *absent* if both
-intervals lie within that difference; where two sides are said to be alike, this is what is claimed.
-Otherwise it is undecided, as it is if a side is best at the edge of its rates by more than that
-difference. (For an effect that is claimed of every model, the lowest and the highest seed stand for
-the interval.) A claim *agrees* if all its effects are seen as claimed, *agrees in part* if some
-are, and *disagrees* if none is, and either the contrary of one is seen or all are absent. Otherwise
-it is *not settled*. A *control* separates causes, and decides nothing. *Measured* gives medians of
-the seeds unless it says otherwise, the differences are means.
+named. (The same seeds choose the rate and are judged. A test repeats this with each seed's rate
+chosen by the other seeds: no sign changes.) An effect is *seen* if the 95 % interval of the mean
+paired difference lies beyond the smallest difference that counts, on the same side both times. It
+is *absent* if both intervals lie within that difference; where two sides are said to be alike, this
+is what is claimed. Otherwise it is undecided, as it is if a side is best at the edge of its rates
+by more than that difference. (For an effect that is claimed of every model, the lowest and the
+highest seed stand for the interval.)
+
+A claim *agrees* if all its effects are seen as claimed. It *agrees in part* if one is, even with an
+interval that is as much wider as the number of effects asks for (Bonferroni: one of many is soon
+seen by chance). It *disagrees* if all effects are absent, or if none is seen as claimed and the
+contrary of one is, in its wider interval. Otherwise it is *not settled*. A *control* separates
+causes, and decides nothing. *Measured* gives medians of the seeds unless it says otherwise, the
+differences are means.
 
 {contents}
 """

@@ -1,7 +1,7 @@
 """The gate of every verdict on models that were trained: an effect, and when it is settled."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,8 +10,7 @@ from .experiment import AGREES, DISAGREES, IN_PART, NOT_SETTLED, Result
 
 NAMED = {1: "as claimed", 0: "undecided", -1: "the contrary"}  # signs
 SEEDS, LONGER = 5, 3  # the least number of seeds; how much longer the second training is
-STUDENT = {4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365, 8: 2.306, 9: 2.262}
-# {degrees of freedom: 97.5 % quantile of t}; for more the last one is a little too wide
+CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True)
@@ -26,6 +25,8 @@ class Effect:
     alike : whether the claim is that the two sides do not differ
     every : whether the claim is about every model: then the lowest and the highest seed decide, not
         the interval of the mean
+    among : the number of effects of which this one is to be seen by more than chance: the more,
+        the wider the interval (Bonferroni)
     """
 
     difference: np.ndarray
@@ -34,14 +35,15 @@ class Effect:
     unit: str = "nats"
     alike: bool = False
     every: bool = False
+    among: int = 1
 
     @property
     def interval(self) -> np.ndarray:
-        """Return the 95 % intervals of the mean paired difference: (2 times, low and high)."""
+        """Return the intervals of the mean paired difference: (2 times, low and high)."""
         n = len(self.difference)
         half = np.full(self.difference.shape[1], np.inf)
-        if n >= SEEDS:
-            t = STUDENT[min(n - 1, max(STUDENT))]
+        if n > 1:
+            t = student((1 - CONFIDENCE) / 2 / self.among, n - 1)
             half = t * self.difference.std(axis=0, ddof=1) / np.sqrt(n)
         return self.difference.mean(axis=0)[:, None] + np.outer(half, (-1, 1))
 
@@ -120,13 +122,28 @@ def best_rates(losses: np.ndarray, least: float) -> tuple[np.ndarray, bool]:
 def verdict_of(effects: Mapping[str, Effect]) -> str:
     """Return the verdict on a claim from the effects of all its settings.
 
-    AGREES if all hold. IN_PART if some hold. DISAGREES if none holds and one is the contrary, or
-    all are absent. NOT_SETTLED otherwise.
+    AGREES if all hold. IN_PART if one holds that is seen among so many. DISAGREES if all are
+    absent, or if none holds and the contrary of one is seen among so many. NOT_SETTLED otherwise.
     """
-    signs = [effect.sign for effect in effects.values()]
-    if 1 in signs:
-        return AGREES if set(signs) == {1} else IN_PART
-    return DISAGREES if -1 in signs or set(signs) == {0} else NOT_SETTLED
+    signs, among_all = ({replace(effect, among=n).sign for effect in effects.values()}
+                        for n in (1, len(effects)))
+    if signs == {1}:
+        return AGREES
+    if 1 in among_all:
+        return IN_PART
+    contrary = -1 in among_all and 1 not in signs
+    return DISAGREES if contrary or signs == {0} else NOT_SETTLED
+
+
+def student(tail: float, df: int) -> float:
+    """Return the number that Student's t, with df degrees of freedom, exceeds with chance `tail`.
+
+    For t = √df tan(angle) the density of the angle is proportional to cos(angle)^(df - 1).
+    """
+    angle = np.linspace(0, np.pi / 2, 10_001)
+    density = np.cos(angle) ** (df - 1)
+    inside = np.append(0, np.cumsum(density[1:] + density[:-1]))       # between 0 and each angle
+    return float(np.sqrt(df) * np.tan(np.interp(1 - 2 * tail, inside / inside[-1], angle)))
 
 
 def models_of(effects: Mapping[str, Effect], rates: np.ndarray, steps: int, unit: str) -> str:

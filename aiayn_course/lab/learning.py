@@ -10,7 +10,7 @@ import numpy as np
 from aiayn_np.training.loop import token_scores
 from aiayn_np.training.loss import LabelSmoothedCrossEntropy
 from aiayn_np.training.optimizer import warmup_rate
-from aiayn_np.training.tasks import Task
+from aiayn_np.training.tasks import TASKS, Task
 from aiayn_np.training.toys import Progress, train
 from aiayn_np.transformer import Transformer
 
@@ -80,6 +80,26 @@ def held_out_ends(model: Transformer, task: Task, seed: int, examples: Sequence[
     except FloatingPointError:
         pass
     return found
+
+
+def held_out_losses(models: Sequence[Callable], tasks: Sequence[str], *, steps: int,
+                    rate_scale: Sequence[float] = (0.1, 0.2, 0.4, 0.8, 1.6),
+                    seeds: Sequence[int] = (0, 1, 2, 3, 4), batch_size: int = 16,
+                    **sizes: int) -> dict[str, Any]:
+    """Train models on toy tasks without smoothing, as `held_out_ends` does.
+
+    models : functions of a task and a seed       tasks, sizes : names, and options of the tasks
+    Return {tasks, rate_scale, steps, loss (tasks, models, rates, seeds, 2 times)}, in nats a token.
+    """
+    def measure(name, model_of, rate, seed):
+        task = TASKS[name](**sizes)
+        model = model_of(task, seed)
+        return dict(loss=held_out_ends(
+            model, task, seed, task.validation(500), steps=steps, batch_size=batch_size,
+            eps_ls=0.0, schedule=at_scale(model, rate))[0])
+
+    return dict(tasks=list(tasks), rate_scale=np.array(rate_scale), steps=steps,
+                **each(tasks, models, rate_scale, seeds=seeds, measure=measure))
 
 
 def at_scale(model: Transformer, scale: float) -> Callable[[int], float]:

@@ -27,9 +27,6 @@ class AdditiveAgainstDot(Trained):
 
     variance : name -> (len(width),)
     losses : name -> (len(d_k), rates, seeds, 2 times), nats per token
-    within, between : (2, len(d_k), seeds), in the encoder with the unscaled dot product at one
-        rate, before and after training: the variance of a query's scores over its keys, and that of
-        the queries' mean scores, which no softmax sees; their sum is the variance of all scores
     """
 
     width: np.ndarray
@@ -38,8 +35,6 @@ class AdditiveAgainstDot(Trained):
     rate_scale: np.ndarray
     steps: int
     losses: dict
-    within: np.ndarray
-    between: np.ndarray
     title = "Additive attention and the dot product without the scale, as $d_k$ grows"
     size = (WIDEST, 5.8)
 
@@ -70,29 +65,18 @@ class AdditiveAgainstDot(Trained):
         last = {name: np.median(loss, axis=0) for name, loss in self.loss.items()}
         listed = ", ".join(f"{a:.2f} and {b:.2f} (d_k = {d})"
                            for a, b, d in zip(last["additive"], last["dot"], self.d_k))
-        (before, after), (_, mean) = np.median(self.within, -1), np.median(self.between, -1)
-        starts = " and ".join(f"{v.min():.0f} to {v.max():.0f}" for v in self.within[0])
         return (
             f"After {LONGER * self.steps} steps of copying, each at its best rate, additive"
-            f" attention and the unscaled dot product have {listed} nats a token. In the unscaled"
-            f" models a query's scores have over its keys a variance of {before[0]:.0f} (d_k ="
-            f" {self.d_k[0]}) and {before[-1]:.0f} ({self.d_k[-1]}) at the start, and of"
-            f" {after[0]:.0f} and {after[-1]:.0f} after training; the queries' mean scores, which"
-            f" no softmax sees, then have {mean[0]:.0f} and {mean[-1]:.0f}. (The seeds start with"
-            f" {starts}; {self.d_k[-1] // self.d_k[0]} times the width has"
-            f" {before[-1] / before[0]:.1f} times the median. Additive attention has 2d_k² + d_k"
-            f" parameters more.)"
+            f" attention and the unscaled dot product have {listed} nats a token. (Additive"
+            f" attention has 2d_k² + d_k parameters more.)"
         )
 
     def draw(self, left, right):
         for i, (name, label) in enumerate(LABELS.items()):
             left.loglog(self.width, self.variance[name], color=COLORS[i], marker=MARKERS[i],
                         label=label)
-        for style, values, when in zip(("--", ":"), self.within, ("before", "after")):
-            left.plot(self.d_k, np.median(values, axis=-1), MARKERS[1] + style, color=COLORS[1],
-                      markerfacecolor="none", label=f"unscaled, in the model, {when} training")
         log_ticks(left.xaxis, self.width)
-        left.set(title="q, k with entries N(0, 1), or of a model", ylabel="variance of the scores",
+        left.set(title="q, k with entries N(0, 1)", ylabel="variance of the scores",
                  xlabel="$d_k$, width of queries and keys")
         left.legend(fontsize=10, **BELOW)
         draw_effects(right, self.effects | self.controls, "loss more than additive (nats)",
@@ -116,46 +100,29 @@ def start_variances(width: Sequence[int], rng: np.random.Generator) -> dict[str,
     return dict(zip(LABELS, np.array(rows).T))
 
 
-def additive_against_dot(
-    width=(4, 16, 64, 256, 1024), d_k=(4, 64), *, rate_scale=(*RATES, 1.6), usual=0.2, steps=120,
-    seeds=(0, 1, 2, 3, 4),
-):
+def additive_against_dot(width=(4, 16, 64, 256, 1024), d_k=(4, 64), *,
+                         rate_scale=(*RATES, 1.6), steps=120, seeds=(0, 1, 2, 3, 4)):
     """Compare additive attention with the dot product, scaled and unscaled, as d_k grows.
 
     First the variance of the scores is measured before training, for q and k with entries N(0, 1).
     Then a model with one layer and one head learns to copy; only its attention and d_k change.
 
     width : the widths for the variances       d_k : the widths for training
-    usual : the one of these at which variances are measured in models
     steps : a loss is a mean over the last 25
     """
     task = CopyTask(max_length=5)
 
     def measure(name, d, rate, seed):
         model = small_model(task, seed, d_k=d, attention=FACTORIES[name], h=1, d_v=32)
-        looks = encoder_variances if (name, rate) == ("dot", usual) else lambda *_: [np.nan] * 2
-        start = looks(model, task)
         found = losses(model, task, seed, steps=LONGER * steps, batch_size=16,
                        schedule=at_scale(model, rate))
         found = np.nan_to_num(found, nan=np.log(task.vocab_size))
-        return dict(loss=[found[at - LAST : at].mean() for at in (steps, LONGER * steps)],
-                    variance=[start, looks(model, task)])
+        return dict(loss=[found[at - LAST : at].mean() for at in (steps, LONGER * steps)])
 
-    found = each(LABELS, d_k, rate_scale, seeds=seeds, measure=measure)
-    dot = found["variance"][list(LABELS).index("dot"), :, rate_scale.index(usual)]
+    loss = each(LABELS, d_k, rate_scale, seeds=seeds, measure=measure)["loss"]
     return AdditiveAgainstDot(
         np.array(width), start_variances(width, np.random.default_rng(seeds[0])), np.array(d_k),
-        np.array(rate_scale), steps, dict(zip(LABELS, found["loss"])),
-        *dot.transpose(3, 2, 0, 1))
-
-
-def encoder_variances(model, task):
-    """Return the mean variance of the unscaled scores of a query, and that of the mean scores."""
-    src = task.validation(300)[0]
-    _, cache = model.encode(src[(src != task.pad).all(axis=1)])
-    scores = cache.encoder.layers[0].self_attention.attention.score
-    scores = scores.Q @ scores.K.mT                                    # (n, 1, T, T)
-    return scores.var(axis=-1).mean(), scores.mean(axis=-1).var()
+        np.array(rate_scale), steps, dict(zip(LABELS, loss)))
 
 
 ADDITIVE = Experiment(
@@ -163,9 +130,9 @@ ADDITIVE = Experiment(
     says="For small d_k additive attention and the dot product without the scale do about equally"
     " well, for larger d_k additive attention does better; 1/√d_k is meant to counter that. (Which"
     " d_k is small or large the paper does not say.)",
-    alt="Left: variance of each score against d_k, of random q and k and of models before and"
-    " after training. Right: for each width and seed how much more loss a model has with the"
-    " dot product, unscaled and scaled, than with additive attention.",
+    alt="Left: variance of each score of random q and k against d_k. Right: for each width and seed"
+    " how much more loss a model has with the dot product, unscaled and scaled, than with additive"
+    " attention.",
     settings="what keeps additive scores small, the start of v or the bound of tanh: see Lesson 12",
     dropped="one rate, 200 steps alone: additive attention was better by 1.4 nats at d_k = 256",
     run=additive_against_dot, result=AdditiveAgainstDot, trains=True,

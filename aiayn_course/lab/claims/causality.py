@@ -44,9 +44,9 @@ class Causality(Result):
         past, without = self.masked[~self.future], (self.unmasked[self.future] == 0).sum()
         return (
             f"With the mask {future.sum()} of {future.size} blocks ∂out_t/∂x_s with s > t are"
-            f" exactly 0 and the others {past.min():.2g} to {past.max():.2g}, without it"
-            f" {f'{without} are' if without else 'none is'} 0; for padded source positions"
-            f" {padded.sum()} of {padded.size} are exactly 0."
+            f" exactly 0 and the others have norms of {past.min():.2g} to {past.max():.2g},"
+            f" without it {f'{without} are' if without else 'none is'} 0; for padded source"
+            f" positions {padded.sum()} of {padded.size} are exactly 0."
         )
 
     @property

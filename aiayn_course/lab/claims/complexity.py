@@ -77,9 +77,10 @@ class Complexity(Result):
                            for name, (n, d, near) in self.counted.items())
         return (
             f"Exponents of n, d and r or k in the multiply-adds of the matrix products, counted:"
-            f" {counts}. The time's exponents lie, at sizes at which the term of Table 1 dominates,"
-            f" within {self.error(self.exponents):.2f} of Table 1 over each whole range, and within"
-            f" {self.error(self.steps):.2f} between neighbouring sizes."
+            f" {counts}. The time's exponents lie within {self.error(self.exponents):.2f} of Table"
+            f" 1 over each whole range of these sizes, and within {self.error(self.steps):.2f}"
+            f" between neighbouring sizes. (Self-attention's softmax takes time that grows as n²"
+            f" too.)"
         )
 
     @property
@@ -142,7 +143,7 @@ def complexity(sizes=SIZES, *, repeats=100, seed=0):
 
     The matrix products of their forward passes are counted at small sizes; backward passes have
     twice as many. As in Table 1, attention has no projections here. Times are taken at sizes at
-    which the term of Table 1 dominates, so those of different layers cannot be compared.
+    which a layer's other terms are small or grow alike, so layers cannot be compared.
 
     sizes : axis, "n" or "d" -> layer -> pairs (n, d), with one of them growing
     repeats : calls of each size, in turns; the fastest call counts

@@ -114,7 +114,7 @@ EMBEDDING_SCALE = Experiment(
     "embedding_scale", claim=13, section="3.4",
     says="Embeddings are multiplied by √d_model, without a reason given. Judged here is one half of"
     " the usual one: without the factor, positions would be larger than embeddings drawn with"
-    " variance 1/d_model at the start. (That this hurts training is not tested.)",
+    " variance 1/d_model at the start. (Whether this hurts training is claim 15.)",
     alt="Left: size of an entry of embeddings with and without the factor and of positions,"
     " against d_model. Right: cosines of sums of both, for one token at two positions and for"
     " two tokens at one position.",

@@ -1,17 +1,17 @@
 """Claim 11: one head, very many heads and a small d_k are worse (Table 3, rows A and B)."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
 
 from aiayn_np.plotting.figures import COLORS, WIDEST, log_ticks
-from aiayn_np.training.tasks import TASKS
 
 from ..effects import draw_effects
 from ..experiment import Experiment
 from ..gate import LONGER, Trained, effect
-from ..learning import at_scale, each, held_out_ends, small_model
+from ..learning import held_out_losses, small_model
 
 # Table 3 of the paper, development set: heads or d_k -> (perplexity per word piece, BLEU)
 PAPER_H = {1: (5.29, 24.9), 4: (5.00, 25.5), 8: (4.92, 25.8), 16: (4.91, 25.8), 32: (5.01, 25.4)}
@@ -115,22 +115,11 @@ class KeyWidth(Widths):
         self.draw_both(ours, paper, "width $d_k$", PAPER_D_K)
 
 
-def held_out_losses(models, *, tasks=("copy", "reverse", "sort"),
-                    rate_scale=(0.1, 0.2, 0.4, 0.8, 1.6), seeds=(0, 1, 2, 3, 4), steps=300,
-                    batch_size=16):
-    """Train models without smoothing; return the fields of `Widths` but for x and base.
-
-    models : options of `small_model`, one dict for each value       tasks : names of toy tasks
-    """
-    def measure(name, options, rate, seed):
-        task = TASKS[name](symbols=8, max_length=8)
-        model = small_model(task, seed, **options)
-        return dict(loss=held_out_ends(
-            model, task, seed, task.validation(500), steps=steps, batch_size=batch_size,
-            eps_ls=0.0, schedule=at_scale(model, rate))[0])
-
-    return dict(tasks=list(tasks), rate_scale=np.array(rate_scale), steps=steps,
-                **each(tasks, models, rate_scale, seeds=seeds, measure=measure))
+def fields(options, **training):
+    """Return the fields of `Widths` but for x and base, of models with these options."""
+    models = [partial(small_model, **some) for some in options]
+    usual: dict = dict(tasks=("copy", "reverse", "sort"), steps=300, symbols=8, max_length=8)
+    return held_out_losses(models, **usual | training)
 
 
 def head_count(h=(1, 8, 32), *, base=8, **training):
@@ -139,9 +128,9 @@ def head_count(h=(1, 8, 32), *, base=8, **training):
     h : numbers of heads, ascending; `base` is one of them, as in the paper
     training : options of `held_out_losses`
     """
-    losses = held_out_losses([dict(h=heads) for heads in h], **training)
+    losses = fields([dict(h=heads) for heads in h], **training)
     control = training | dict(tasks=losses["tasks"][:1])
-    wider = held_out_losses([dict(h=h[-1], d_k=CONTROL)], **control)["loss"][0, 0]
+    wider = fields([dict(h=h[-1], d_k=CONTROL)], **control)["loss"][0, 0]
     return HeadCount(x=np.array(h), base=base, wider=wider, **losses)
 
 
@@ -150,7 +139,7 @@ def key_width(d_k=(1, 4, 8), **training):
 
     d_k : widths, ascending; the last one is the base       training : options of `held_out_losses`
     """
-    losses = held_out_losses([dict(h=4, d_k=width) for width in d_k], **training)
+    losses = fields([dict(h=4, d_k=width) for width in d_k], **training)
     return KeyWidth(x=np.array(d_k), base=d_k[-1], **losses)
 
 

@@ -44,7 +44,7 @@ class HeadsCost(Result):
     ratio: np.ndarray
     products: np.ndarray
     multiply_adds: np.ndarray
-    title = "Eight narrow heads and one wide head: equal products, unequal time"
+    title = "Eight heads and one wide head: equal products, unequal time"
     panels, size = (1, 1), (7.0, 5.2)
 
     @property

@@ -88,15 +88,17 @@ class Induction(Trained):
 
     def draw(self, left, right):
         h = SIZE["h"]
-        shown = {"one layer": (SIDES[0], slice(h)), "two layers,\nlayer 1": (SIDES[1], slice(h)),
+        rate = self.rate_scale[len(self.rate_scale) // 2]
+        shown = {f"one layer,\n{rate:g} × Eq. (3)": (SIDES[0], slice(h)),
+                 "two layers,\nlayer 1": (SIDES[1], slice(h)),
                  "two layers,\nlayer 2": (SIDES[1], slice(h, None))}
         for i, (side, heads) in enumerate(shown.values()):
             weight = 100 * self.weight[side][len(self.weight[side]) // 2, :, -1, heads]
             rows = np.linspace(0.25, -0.25, len(weight))[:, None] - i
             left.plot(weight.T, np.broadcast_to(rows, weight.shape).T, MARKERS[i], color=COLORS[i])
-        left.set(yticks=range(0, -3, -1), yticklabels=[*shown], ylim=(-2.5, 0.5), xlim=(0, 100),
+        left.set(yticks=range(0, -3, -1), yticklabels=[*shown], ylim=(-2.5, 0.5), xlim=(0, 104),
                  xlabel="weight on what followed\nthe same symbol (%)",
-                 title="every head; a line for each seed")
+                 title="every head, a row for each seed")
         draw_effects(right, self.effects, "difference (points)")
 
 

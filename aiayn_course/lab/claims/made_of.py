@@ -111,7 +111,7 @@ class MadeOf(Trained):
         left.set_xticks(range(len(self.tasks)), self.tasks)
         left.set_yticks(range(len(self.methods)), [m.replace(" ", "\n", 1) for m in self.methods])
         left.figure.colorbar(image, ax=left, label="words named (%)")
-        left.set_title("median of the seeds; in brackets all")
+        left.set_title("median; in brackets the least and the most")
         draw_effects(right, self.effects, "difference (points)")
 
 

@@ -121,7 +121,7 @@ def of_length(batch, length):
 
 
 def position_training(
-    *, rate_scale=RATES[1:4], seeds=(0, 1, 2, 3, 4), steps=200, trained_length=8, longest=16,
+    *, rate_scale=RATES, seeds=(0, 1, 2, 3, 4), steps=200, trained_length=8, longest=16,
     tests=2000, encodings=ENCODINGS,
 ):
     """Train small models to copy, and test them on sequences longer than in training.

@@ -62,7 +62,8 @@ class ShiftIsRotation(Result):
         self.draw_similarity(right)
         d, small = self.d_model, self.fitted_d_model
         lines = [(self.error, f"the rotation $M_k$, $d_{{model}}$ = {d}"),
-                 (self.random_error, f"best matrix, random positions, $d_{{model}}$ = {small}")]
+                 (self.random_error, f"best matrix, random positions, $d_{{model}}$ = {small}"),
+                 (self.fitted_error, f"best matrix, sinusoids, $d_{{model}}$ = {small}")]
         for i, (error, label) in enumerate(lines):
             ax.loglog(self.k, error, MARKERS[i] + "-", color=COLORS[i], label=label)
         ax.set(xlabel="distance k", ylabel="largest error of PE(pos + k)", ylim=(1e-15, 1e2))
@@ -78,7 +79,7 @@ class ShiftIsRotation(Result):
             ax.plot(k, similarity, "o-", color=COLORS[i], markersize=11 - 4 * i, fillstyle="none",
                     linewidth=1, markevery=10, label=f"p = {p}")
         ax.set(xlabel="distance k", ylabel="cosine of PE(p) and PE(p + k)")
-        ax.legend(loc="center right", bbox_to_anchor=(1, 0.35))
+        ax.legend(loc="center right", bbox_to_anchor=(1, 0.35), fontsize=10)
 
 
 def rotation(d_model, k):
@@ -142,8 +143,8 @@ ROTATION = Experiment(
     "rotation", claim=6, section="3.5",
     says="For a fixed distance k, PE(pos + k) is a linear function of PE(pos). (The authors hope"
     " that this makes it easy to attend by relative position; that is not tested here.)",
-    alt="Left: largest error against the distance k, of the rotation and of the matrix fitted"
-    " to random positions. Right: cosine of two encodings against their distance: one curve"
-    " for three positions, and noise for random ones.",
+    alt="Left: largest error against the distance k, of the rotation and of the matrices fitted"
+    " to random positions and to sinusoids. Right: cosine of two encodings against their"
+    " distance: one curve for three positions, and noise for random ones.",
     run=shift_is_rotation, result=ShiftIsRotation,
 )

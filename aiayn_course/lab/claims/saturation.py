@@ -89,14 +89,15 @@ class Saturation(Result):
     def verdict(self):
         """Judge WIDE and the widest d_k; the paper does not say where gradients vanish.
 
-        The verdict is IN_PART if the median query's gradients vanish there, but not for each number
-        of keys, nor at the paper's d_k, or if the mean gradients do not vanish.
+        It is IN_PART if the median query's gradients vanish there, but not for each number of keys,
+        nor at the paper's d_k, or if the mean gradients do not vanish. It is DISAGREES if nothing
+        is smaller without the scale, or if norms fall with it too.
         """
-        if self.fall >= FLAT:
-            return DISAGREES
         all_of = np.array([[*self.shares, self.mean_shares], *self.others])    # (keys, 3, d_k)
         median = all_of[:, :2]
         small = (median[..., self.wide] < AT_WIDE) & (median[..., -1] < VANISHED)
+        if self.fall >= FLAT or (median[..., -1] >= 1).all():
+            return DISAGREES
         everywhere = (all_of[:, 1, self.paper] < 1) & (all_of[:, 2, self.wide] < 1)
         if small.all() and everywhere.all():
             return AGREES

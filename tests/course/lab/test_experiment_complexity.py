@@ -9,38 +9,11 @@ from committed import committed, measured_again
 from aiayn_course.lab.claims.complexity import (
     COMPLEXITY,
     LAYERS,
-    SIZES,
     TABLE_1,
     TOLERANCE,
     counted_exponents,
-    relative_costs,
 )
 from aiayn_course.lab.experiment import IN_PART
-from aiayn_course.lab.measuring import exponent, peak_bytes
-
-# What a layer keeps: self-attention n^2 scores, the others n rows; all of them rows of d numbers.
-KEPT = {"n": {name: 2 if name == "self-attention" else 1 for name in LAYERS},
-        "d": dict.fromkeys(LAYERS, 1)}
-
-
-def memory_exponents(axis, sizes, rng):
-    costs = relative_costs(sizes, lambda f: [peak_bytes(g) for g in f], rng)
-    column = "nd".index(axis)
-    return {name: exponent(np.array(sizes[name])[:, column], cost)
-            for name, cost in costs.items()}
-
-
-@pytest.mark.parametrize("axis", ["n", "d"])
-def test_memory_grows_as_what_is_kept(rng, axis):
-    sizes = {name: pairs[: -1 if axis == "d" else None]  # the widest take long to draw
-             for name, pairs in SIZES[axis].items()}
-    assert memory_exponents(axis, sizes, rng) == pytest.approx(KEPT[axis], abs=0.15)
-
-
-def test_a_neighbourhood_that_grows_with_n_is_seen(rng, monkeypatch):
-    monkeypatch.setitem(LAYERS, "restricted", LAYERS["self-attention"])
-    sizes = {"restricted": SIZES["n"]["self-attention"]}
-    assert memory_exponents("n", sizes, rng)["restricted"] > 1.8
 
 
 def test_the_committed_times_grow_as_table_1_says():

@@ -13,6 +13,7 @@ from aiayn_course.lab.claims.made_of import (
     PLACE,
     Sentences,
     made_of,
+    outputs_of,
     places_in_chinese,
     places_in_german,
 )
@@ -93,6 +94,22 @@ def test_sentences_are_a_task_of_words():
     assert task.names(tgt_out[1]) == re.findall(r"\w|[,-]", "x-y, z")
     assert (tgt_in[:, 1:] == tgt_out[:, :-1]).all()
     assert task.names(task.test(5)[0][0]) == ["b"]
+
+
+def test_only_words_that_the_model_writes_right_are_asked_for():
+    task = Sentences("numbers", number_words(), str.split)
+    src, _, tgt_out = task.test(20)
+    right = {tuple(x[x != task.pad]): [*out] for x, out in zip(src, tgt_out)}
+
+    def model(src, tgt):
+        """Every second word is right, the others are the end."""
+        ids = np.array(right[tuple(src[0])])
+        ids[::2] = task.eos
+        return np.eye(task.vocab_size)[None, ids]
+
+    asked = [(len(tgt), token) for _, tgt, token, _ in outputs_of(model, task, places_in_german, 9)]
+    assert len(asked) == 9
+    assert all(t % 2 == 0 and token != task.eos for t, token in asked)
 
 
 @pytest.mark.slow

@@ -94,13 +94,6 @@ def trained(**encodings):
 
 
 @pytest.mark.slow
-def test_it_shows_again_on_two_seeds():
-    result = trained(sinusoidal=ENCODINGS["sinusoidal"], learned=ENCODINGS["learned"])
-    assert result.reached[LEARNED].max() < result.reached[SINUSOIDAL].min()
-    assert result.beyond(2).max() < 0.1
-
-
-@pytest.mark.slow
 def test_a_model_without_positions_would_not_be_alike():
     result = trained(sinusoidal=ENCODINGS["sinusoidal"], none=dict(positions=Dropout(0.0)))
     assert (result.effects["trained lengths, alike"].difference < -0.1).all()
