@@ -6,8 +6,7 @@
     agrees
     >>> picture = result.figure()
 
-`result.finding` is one sentence with the measured numbers. `aiayn-np figures --measure` measures
-all claims.
+`result.finding` says the measured numbers. `aiayn-np figures --measure` measures all claims.
 
 Public names, by the file that defines them:
 
@@ -16,6 +15,7 @@ Public names, by the file that defines them:
     claims.head_jobs   cross_attention_heads, job_scores, job_table, solve
     claims.induction   copied, exact_without, prefix_scores, repeated, trained
     claims.made_of     trained
+    claims.position_training  of_length
     claims.warm_up     blind_loss
     counting           count
     effects            draw_effects

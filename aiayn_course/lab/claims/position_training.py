@@ -114,7 +114,7 @@ class PositionTraining(Trained):
         beside.set_title("copied exactly")
 
 
-def of_length(batch, length):
+def of_length(batch: tuple[np.ndarray, ...], length: int) -> list[np.ndarray]:
     """Return the examples of a batch of copies that have `length` symbols."""
     chosen = (batch[0] != CopyTask.pad).sum(axis=1) == length + 1
     return [ids[chosen, : length + 1] for ids in batch]
