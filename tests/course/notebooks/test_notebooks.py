@@ -5,6 +5,7 @@ import copy
 import functools
 import os
 import re
+import shutil
 import subprocess
 import sys
 from urllib.parse import unquote
@@ -77,6 +78,28 @@ def test_new_pictures_are_kept_only_where_a_text_or_a_number_changed():
     assert build.settled(before, copy.deepcopy(again)).cells[1:] == before.cells[1:]
     next(o for o in outputs if o.get("text"))["text"] += "9"
     assert build.settled(before, copy.deepcopy(again)) == again
+
+
+def test_pictures_of_older_results_are_neither_kept_nor_missed(tmp_path, monkeypatch):
+    source = build.SOURCES[7]                      # it draws an experiment and a population
+    script, before = source.read_text(encoding="utf-8"), notebook(source)
+    shutil.copytree(build.FIGURES, tmp_path / "figures")
+    monkeypatch.setattr(build, "FIGURES", tmp_path / "figures")
+    assert build.lesson_of(script).metadata == before.metadata
+    for name, old, new in (("learned_positions.json", "0.1", "0.2"),
+                           ("populations.json", '"8": {"ten": [[[0.0', '"8": {"ten": [[[0.5')):
+        path = tmp_path / "figures" / name
+        text = path.read_text(encoding="utf-8")
+        assert old in text
+        path.write_text(text.replace(old, new, 1), encoding="utf-8")
+        after = build.lesson_of(script)
+        assert after.metadata != before.metadata   # as test_the_notebook_is_that_of_its_source asks
+        with pytest.raises(ValueError, match="the results that it draws have changed"):
+            build.with_outputs_of(before, after)
+        again = copy.deepcopy(before)
+        again.metadata = after.metadata
+        assert build.settled(before, again) is again
+        path.write_text(text, encoding="utf-8")
 
 
 @all_of_them
