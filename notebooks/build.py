@@ -58,10 +58,13 @@ def lesson_of(script):
 def drawn_by(script):
     """{file of figures, or lesson of populations.json: digest} of the results that a lesson draws.
 
-    The picture of a result counts, too: it is drawn anew where only the drawing has changed.
+    Where a lesson shows whole figures, the committed picture counts, too: it is drawn anew where
+    only the drawing has changed.
     """
-    names = sorted(set(re.findall(r"\.\./figures/(\w+)\.json", script)))
-    found = {path.name: path.read_bytes() for name in names for path in FIGURES.glob(f"{name}.*")}
+    names = set(re.findall(r"\.\./figures/(\w+)\.json", script))
+    kinds = ["json", "png"] if ".figure()" in script else ["json"]
+    paths = [FIGURES / f"{name}.{kind}" for name in names for kind in kinds]
+    found = {path.name: path.read_bytes() for path in paths}
     populations = json.loads((FIGURES / "populations.json").read_text(encoding="utf-8"))
     for number in re.findall(r"population\((?:[\w.\[\]]+, )?(\d+)", script):
         found[f"populations.json {number}"] = json.dumps(populations[number]).encode()
