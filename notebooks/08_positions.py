@@ -416,8 +416,8 @@ trained.figure()
 # With either of the paper's codes, sequences of 10 symbols are almost never copied exactly. One symbol further than in training, sinusoids copy a third in the median, from nearly none to more than half by seed, and learned positions none. <!-- result -->
 #
 # Above on the left is the training. Learned positions learn sooner (95 % of the tokens right at step 110, not 170); at the end all are alike, near 0.1
-# (smoothing: Lesson 10). On the right is the share copied exactly; below are the paired differences: one symbol further the filled interval still holds 0, so
-# it is not settled.
+# (smoothing: Lesson 10). On the right is the share copied exactly; below are the paired differences: one symbol further the filled interval lies beyond the
+# grey band, the hollow one does not, so it is not settled.
 #
 # Relative positions hold longer. And is it the codes that training has not shown? Let positions start at a random number in training, the same for source and target, so that it shows these codes, too:
 
