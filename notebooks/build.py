@@ -13,15 +13,19 @@
 A source is a plain Python script in the "percent" format of jupytext. The notebook is made again
 from nothing each time, by a fresh kernel, and written only if every cell ran, without a word on
 stderr. Cell numbers and metadata are the same on every machine. The kernel computes with one
-thread, so that what it prints does not depend on the number of cores. The first cell of a lesson
-installs the package where it is missing: from the address `Repository` under `[project.urls]` in
-pyproject.toml, if there is one.
+thread, so that what it prints does not depend on the number of cores. A notebook keeps digests of
+the committed results that it draws, so that a picture of older ones is seen. The first cell of a
+lesson installs the package where it is missing: from the address `Repository` under
+`[project.urls]` in pyproject.toml, if there is one.
 lesson_marks.py says what the marks in a text mean.
 """
 
 import argparse
 import ast
+import hashlib
+import json
 import os
+import re
 import sys
 import time
 from pathlib import Path
@@ -34,6 +38,7 @@ from needs import needed
 
 ONE_THREAD = {f"{library}_NUM_THREADS": "1" for library in ("OPENBLAS", "OMP", "MKL")}
 FOLDER = Path(__file__).resolve().parent
+FIGURES = FOLDER.parent / "figures"
 SOURCES = sorted(FOLDER.glob("[0-9][0-9]_*.py"))
 OTHERS = [FOLDER / "exercises" / "find_the_bug.py"]
 
@@ -45,7 +50,25 @@ def lesson_of(script):
         if cell.cell_type == "markdown":
             cell["source"], shown = lesson_marks.text_cell(cell.source)
             cell["metadata"] = nbformat.from_dict(shown)
+    if drawn := drawn_by(script):
+        notebook.metadata["drawn"] = drawn
     return notebook
+
+
+def drawn_by(script):
+    """{file of figures, or lesson of populations.json: digest} of the results that a lesson draws.
+
+    Where a lesson shows whole figures, the committed picture counts, too: it is drawn anew where
+    only the drawing has changed.
+    """
+    names = set(re.findall(r"\.\./figures/(\w+)\.json", script))
+    kinds = ["json", "png"] if ".figure()" in script else ["json"]
+    paths = [FIGURES / f"{name}.{kind}" for name in names for kind in kinds]
+    found = {path.name: path.read_bytes() for path in paths}
+    populations = json.loads((FIGURES / "populations.json").read_text(encoding="utf-8"))
+    for number in re.findall(r"population\((?:[\w.\[\]]+, )?(\d+)", script):
+        found[f"populations.json {number}"] = json.dumps(populations[number]).encode()
+    return {name: hashlib.sha256(found[name]).hexdigest()[:8] for name in sorted(found)}
 
 
 def client():
@@ -72,7 +95,8 @@ def execute(notebook):
         coalesce_streams=True, extra_arguments=["--log-level=ERROR"],
         resources={"metadata": {"path": str(FOLDER)}},
     ).execute(env=environment)
-    notebook.metadata = nbformat.from_dict(METADATA)                   # not the kernel's version
+    drawn = {key: value for key, value in notebook.metadata.items() if key == "drawn"}
+    notebook.metadata = nbformat.from_dict(METADATA | drawn)           # not the kernel's version
     notebook.cells = predictions.without_checks(notebook.cells)
     for cell in notebook.cells:
         for output in cell.get("outputs", ()):
@@ -82,14 +106,15 @@ def execute(notebook):
 
 
 def settled(before, notebook):
-    """The notebook; with the outputs of `before` if its code is the same, and all that it prints.
+    """The notebook; with the outputs of `before` if its code, its results and its prints are those.
 
     Each release of matplotlib writes the same pictures in other bytes, and git would keep them all.
     """
     def said(notebook):
-        return [(ast.dump(ast.parse(c.source)), [o.get("text") or o.data.get("text/plain")
-                                                 for o in c.outputs if o.output_type != "error"])
-                for c in notebook.cells if c.cell_type == "code"]
+        return notebook.metadata.get("drawn"), [
+            (ast.dump(ast.parse(c.source)), [o.get("text") or o.data.get("text/plain")
+                                             for o in c.outputs if o.output_type != "error"])
+            for c in notebook.cells if c.cell_type == "code"]
 
     same = said(before) == said(notebook) and predictions.measured(before) == (
         predictions.measured(notebook))
@@ -105,6 +130,8 @@ def with_outputs_of(before, notebook):
     before_tree, tree = ([ast.dump(ast.parse(c.source)) for c in cells] for cells in (old, new))
     if before_tree != tree:
         raise ValueError("its code has changed too: build it without --text")
+    if before.metadata.get("drawn") != notebook.metadata.get("drawn"):
+        raise ValueError("the results that it draws have changed: build it without --text")
     if predictions.measured(before) != predictions.measured(notebook):
         raise ValueError("what its predictions measure has changed: build it without --text")
     for was, cell in zip(old, new):

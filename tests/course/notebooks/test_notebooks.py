@@ -67,8 +67,13 @@ def test_new_text_keeps_the_outputs_of_the_same_code_and_of_no_other():
         build.with_outputs_of(before, after)
 
 
-def test_new_pictures_are_kept_only_where_a_text_or_a_number_changed():
-    before = notebook(build.SOURCES[0])
+def test_new_pictures_are_kept_only_where_a_text_a_number_or_a_result_changed():
+    before = notebook(build.SOURCES[0])            # it draws a population
+    drawn = copy.deepcopy(before)
+    drawn.metadata["drawn"]["populations.json 1"] = "other results"
+    assert build.settled(before, drawn) is drawn
+    with pytest.raises(ValueError, match="the results that it draws have changed"):
+        build.with_outputs_of(before, drawn)
     again = copy.deepcopy(before)
     outputs = [output for cell in again.cells for output in cell.get("outputs", ())]
     next(o for o in outputs if "image/png" in o.get("data", {})).data["image/png"] = "other bytes"
@@ -83,8 +88,7 @@ def test_new_pictures_are_kept_only_where_a_text_or_a_number_changed():
 def test_the_notebook_is_that_of_its_source(source):
     want, got = build.lesson_of(source.read_text(encoding="utf-8")), notebook(source)
     assert [(c.id, c.cell_type, c.source, {**c.metadata, "given": ()}) for c in got.cells] == [
-        (c.id, c.cell_type, c.source, {**c.metadata, "given": ()}) for c in want.cells
-    ]
+        (c.id, c.cell_type, c.source, {**c.metadata, "given": ()}) for c in want.cells]
     assert got.metadata == want.metadata
 
 
@@ -114,8 +118,7 @@ def test_its_parts_are_those_of_every_lesson(source):
     assert cells[1].source == notebook(build.SOURCES[0]).cells[1].source   # the guarded install
     assert text.count("**Predict.**") >= 3
     assert re.findall(r"^## (\d+)\.(\d+) ", text, re.MULTILINE) == [
-        (str(number), str(i + 1)) for i in range(text.count(f"\n## {number}."))
-    ]
+        (str(number), str(i + 1)) for i in range(text.count(f"\n## {number}."))]
     assert not re.search(r"\w [,;.!?](\s|$)", chinese.KEPT.sub("x", text))     # no space before it
     assert text.index("## Summary") < text.index("## Questions")
     assert text.count("<details><summary>Answer</summary>") == 3
@@ -135,8 +138,7 @@ def test_every_decimal_number_of_the_text_is_in_a_cell_or_its_output(source):
 @lessons
 def test_no_section_that_the_text_names_is_missing(source):
     headings = {m for s in build.SOURCES for m in re.findall(r"^## (\d+\.\d+)", markdown(s), re.M)}
-    links = re.findall(r"Lesson (\d+\.\d+)", markdown(source))
-    assert set(links) <= headings
+    assert set(re.findall(r"Lesson (\d+\.\d+)", markdown(source))) <= headings
 
 
 def test_the_page_names_every_lesson_and_its_questions_lead_to_sections():
@@ -171,10 +173,8 @@ def test_source_that_a_cell_printed_is_that_of_today(source):
 
 
 def run_as_script(source):
-    return subprocess.run(
-        [sys.executable, "-W", "error", source.name], cwd=source.parent, text=True,
-        capture_output=True, env=os.environ | build.ONE_THREAD,
-    )
+    return subprocess.run([sys.executable, "-W", "error", source.name], cwd=source.parent,
+                          text=True, capture_output=True, env=os.environ | build.ONE_THREAD)
 
 
 @pytest.mark.slow
