@@ -32,8 +32,8 @@ from .pytorch import is_of_torch, of_torch
 from .report import FORGOTTEN, NO_FLOATS, NOT_TAKEN, OUTSIDE
 
 WRAP = ("; two functions around it are checked, f(x) that returns (y, cache) and b(grad_y, cache)"
-        " that returns grad_x: from aiayn_np.proofs.adapters import as_layer;"
-        " check_gradients(as_layer(forward=f, backward=b, parameters={}, gradients={}), x)")
+        " that returns grad_x, with the arrays that you list: as_layer(forward=f, backward=b,"
+        " parameters={'W': W}, gradients={'W': dW}), from aiayn_np.proofs.adapters")
 INTEGERS = "are the inputs integers? Give x as floats"
 NOT_FIRST = {"y", "out", "output"}  # names that no gradient has
 MISSES = 1e-3  # the part of a sum that a linear backward may miss: it may round to float32
