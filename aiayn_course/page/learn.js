@@ -416,8 +416,8 @@ export function listen_to_learn(on) {
   on("learn-step", "click", one_step);
   on("learn-slow", "click", () => {
     is_slow = !is_slow;
-    draw_learn();
-    element("learn-slow").setAttribute("aria-pressed", is_slow);
+    draw_learn(); // presses the button
+    if (is_slow) learn_on();
   });
   on("learn-back", "click", turn_round);
   on("learn-again", "click", () => learn_anew({}));
