@@ -97,8 +97,9 @@ def of_the_exercises():
         for case in subject.cases(np.random.default_rng(0)):
             yield from filter(None, (case.what, case.why))
         if subject.kind == "function":
-            rows = FunctionCheck(subject, subject.reference, 0).rows
-            yield from (name for name in rows if not re.search(r"\d", name))
+            checking = FunctionCheck(subject, subject.reference, 0)
+            names = {name for case in checking.cases for name in checking.trial_of(case).expected}
+            yield from (name for name in names if not re.search(r"\d", name))
 
 
 def of_the_mistakes():

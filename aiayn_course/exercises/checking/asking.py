@@ -20,7 +20,7 @@ from .example import Example
 from .explaining import is_wrong, observed
 from .kinds import HAND, KINDS, text
 from .operands import functions_of, names_in, source_of, tree_of
-from .report import kinds_in
+from .report import groups_of
 from .stop import FIRST
 from .tracing import Watch, fitting_array, helper_of
 
@@ -70,7 +70,8 @@ def state_of(checking, stop):
         return say("Right: {right}.", right=say("forward"))
     if not right:
         return say("Wrong: {wrong}.", wrong=say("forward"))
-    wrong = kinds_in(row for row in checking.rows.values() if row.verdict == "WRONG")
+    rows = [row for row in checking.rows.values() if row.verdict == "WRONG"]
+    wrong = [name for names, _ in groups_of(rows) for name in names]
     return say("Right: {right}. Wrong: {wrong}.", right=say("forward"), wrong=listed(wrong, 3))
 
 

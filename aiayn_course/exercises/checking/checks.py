@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
-from .comparing import TOLERANCE, errors, guess, look
+from .calling import forget
+from .comparing import TOLERANCE, errors, guess, look, same
 from .explaining import compared, explain, is_wrong, telling
 from .report import Row
 from .stop import Stop
@@ -15,11 +16,12 @@ class Check:
     """The check of a student's answer: `run` fills `rows` and raises a Stop for the first fault.
 
     stages : what is checked, one after the other; `stage` is the present one
-    trials : one for each case, the special ones last; `trial` is the one that runs
+    trials : one for each case so far, the special ones last; `trial` is the one that runs
     rows : {tensor: Row}
     """
 
     stages: tuple[str, ...] = ("function",)
+    trial_of: Callable  # make the trial of a case
     compute: Callable  # run a stage on a trial, and keep its results
     fill: Callable  # give trials results, also of a wrong shape, and tell whether all have them
     tensors: Callable  # the names of what a stage compares
@@ -37,31 +39,27 @@ class Check:
     def formula(self):
         return self.subject.formulas[self.stage]
 
-    def begin(self):
-        """Make what the first stage needs."""
-
     def finish(self):
         """Check what is left when all numbers are right."""
 
-    def rows_of_all(self):
-        """Return {tensor: Row} of all trials."""
-        return {tensor: Row(tensor) for trial in self.trials for tensor in trial.expected}
-
     def run(self):
         """Raise a Stop that names the first fault, if any."""
-        self.begin()
         ordinary = sum(not case.special for case in self.cases)
         for stage in self.stages:
-            self.stage = stage
-            self.try_all(self.trials[:ordinary], self.trials[:ordinary])
-            for i in range(ordinary, len(self.trials)):                # special ones one by one
-                self.try_all([self.trials[i]], self.trials[: i + 1])
+            self.stage, tried = stage, 0
+            for end in range(ordinary, len(self.cases) + 1):           # special ones one by one
+                for case in self.cases[len(self.trials) : end]:
+                    self.trials.append(self.trial_of(case))
+                    self.rows = {t: Row(t) for t in self.trials[-1].expected} | self.rows
+                self.try_all(self.trials[tried:end], self.trials[:end])
+                tried = end
         self.finish()
 
     def try_all(self, new, trials):
         """Run the new trials, and compare the results of all trials so far."""
         for trial in new:
             self.trial = trial
+            forget()
             try:
                 self.compute(trial)
             except Stop as stop:
@@ -99,13 +97,11 @@ class Check:
 def row_of(tensor, compared):
     """Return the Row of one tensor from a list of (case, got, want), arrays of equal shapes.
 
-    The Row shows the first wrong case, or the largest error of all cases if none is wrong.
+    The Row shows the first wrong case.
     """
-    row = Row(tensor, "ok")
     for _, got, want in compared:
-        error = errors(got, want)
-        if row.ok and error.size and (not row.size or error.max() > row.error):
-            row.error, row.size = float(error.max()), error.size
-            row.wrong = int((error > TOLERANCE).sum())
-            row.verdict = "WRONG" if row.wrong else "ok"
-    return row
+        if not same(got, want):
+            error = errors(got, want)
+            return Row(tensor, "WRONG", float(error.max()), int((error > TOLERANCE).sum()),
+                       error.size)
+    return Row(tensor, "ok")

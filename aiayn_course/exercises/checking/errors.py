@@ -166,28 +166,21 @@ def advice(failure):
 
 
 def shape_guess(got, want):
-    """Return (diagnosis, sentence) for a result of a wrong shape."""
-    off, (long, wanted) = lengths_off(got, want), ([n for n in shape if n != 1]
-                                                   for shape in (got, want))
+    """Return (diagnosis, sentence, question) for a result of a wrong shape."""
+    long, wanted = ([n for n in shape if n != 1] for shape in (got, want))
+    off = [i for i, (g, w) in enumerate(zip(got, want)) if g != w and len(got) == len(want)]
+    question = say(LENGTH, axis=off[0]) if len(off) == 1 else say(SHAPES)
+    diagnosis, why = "shape", say(BESIDE)
     if len(want) > 1 and got == (*want[:-2], *want[:-3:-1]):
-        return "transposed", say("It is transposed: check the order of the factors in the product.")
-    if not want and long:
-        return "shape", say("It must be a single number: take the sum or mean over all axes.")
-    if long == wanted:
-        return "shape", say("An axis of length 1 is missing, left over, or at another place: look"
-                            " at None and keepdims.")
-    if is_without_an_axis(got, want):
-        return "axis lost", say(GONE)
-    return "shape", say(LONGER, axis=off[0], got=got[off[0]], want=want[off[0]]) if (
-        len(off) == 1) else say(BESIDE)
-
-
-def lengths_off(got, want):
-    """Return the axes whose length is another; [] if the shapes have not the same axes."""
-    return [i for i, (g, w) in enumerate(zip(got, want)) if g != w] if len(got) == len(want) else []
-
-
-def shape_question(got, want):
-    """Return the question that leads to the cause of a wrong shape."""
-    off = lengths_off(got, want)
-    return say(LENGTH, axis=off[0]) if len(off) == 1 else say(SHAPES)
+        diagnosis, why = "transposed", say("It is transposed: check the order of the factors in the"
+                                           " product.")
+    elif not want and long:
+        why = say("It must be a single number: take the sum or mean over all axes.")
+    elif long == wanted:
+        why = say("An axis of length 1 is missing, left over, or at another place: look at None"
+                  " and keepdims.")
+    elif is_without_an_axis(got, want):
+        diagnosis, why = "axis lost", say(GONE)
+    elif len(off) == 1:
+        why = say(LONGER, axis=off[0], got=got[off[0]], want=want[off[0]])
+    return diagnosis, why, question

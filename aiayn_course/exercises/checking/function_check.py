@@ -23,8 +23,9 @@ class FunctionCheck(Check):
 
     def __init__(self, subject, student, seed):
         super().__init__(subject, student, subject.cases(np.random.default_rng(seed)))
-        self.trials = [Tried(self, case) for case in self.cases]
-        self.rows = self.rows_of_all()
+
+    def trial_of(self, case):
+        return Tried(self, case)
 
     def tensors(self):
         return list(self.rows)

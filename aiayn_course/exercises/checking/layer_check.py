@@ -62,9 +62,8 @@ class LayerCheck(Check):
         super().__init__(subject, student, [*cases, *short, *sizes])
         self.rows = {"output": Row("output")}
 
-    def begin(self):
-        self.trials = [Trial(self.subject, self.student, case, self.rng) for case in self.cases]
-        self.rows |= self.rows_of_all()
+    def trial_of(self, case):
+        return Trial(self.subject, self.student, case, self.rng)
 
     def tensors(self):
         output, *gradients = self.trials[0].expected
@@ -138,7 +137,7 @@ class LayerCheck(Check):
         self.methods(trial)
         for case in [self.cases[0], *(case for case in self.cases if any(
                 np.isneginf(x).any() for x in case.inputs))]:          # a row that is masked
-            self.dtypes(Trial(self.subject, self.student, case, self.rng))
+            self.dtypes(self.trial_of(case))
 
     def keeps_nothing(self, trial, cache, gradients, other):
         """Raise a Stop if a forward on other arrays changes what a later call gives.

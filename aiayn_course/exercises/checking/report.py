@@ -16,7 +16,7 @@ class Row:
     """The verdict on one tensor, in its worst case.
 
     verdict : "ok", "WRONG", "stops", "not looked at"
-    error : the largest |yours - expected|, relative to the largest expected entry
+    error : of a wrong one, the largest |yours - expected|, relative to the largest expected entry
     wrong : how many entries are wrong, of `size`
     """
 
@@ -115,11 +115,8 @@ class Report:
         """
         if not self.passed and all(row.ok for row in self.table):
             return []
-        groups: dict[tuple[str, str], list[Row]] = {}
-        for row in self.table:
-            groups.setdefault((kind_of_tensor(row.tensor), row.verdict), []).append(row)
-        return [(listed(names_of(kind, rows)), say(verdict), details_of(rows))
-                for (kind, verdict), rows in groups.items()]
+        return [(listed(names), say(rows[0].verdict), details_of(rows))
+                for names, rows in groups_of(self.table)]
 
     def show(self) -> None:
         """Print the report; in a notebook, show it as a page."""
@@ -135,19 +132,14 @@ def kind_of_tensor(name):
     return ".grad" if name.endswith(".grad") else "grad_" if name.startswith("grad_") else name
 
 
-def names_of(kind, rows):
-    """Name the tensors of some rows, in a list of phrases."""
-    if kind == ".grad" and len(rows) > 3:
-        return [say("{count} gradients of parameters", count=len(rows))]
-    return [say_name(row.tensor) for row in rows]
-
-
-def kinds_in(rows):
-    """Name the tensors of some rows, kind by kind."""
-    groups: dict[str, list[Row]] = {}
+def groups_of(rows):
+    """Return [(names, Rows)] for each kind of tensor and verdict; names is a list of phrases."""
+    groups: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
-        groups.setdefault(kind_of_tensor(row.tensor), []).append(row)
-    return [name for kind, some in groups.items() for name in names_of(kind, some)]
+        groups.setdefault((kind_of_tensor(row.tensor), row.verdict), []).append(row)
+    return [([say("{count} gradients of parameters", count=len(some))] if (
+        kind == ".grad" and len(some) > 3) else [say_name(row.tensor) for row in some], some)
+            for (kind, _), some in groups.items()]
 
 
 def details_of(rows):

@@ -14,7 +14,7 @@ from aiayn_np.proofs.probing import randomise
 from ..language import listed, say, say_name
 from .calling import call, copied, must_be_unchanged
 from .comparing import digest_of, is_numbers, same, scale_of
-from .errors import GRADIENTS, SUM, UNPACK, shape_guess, shape_question
+from .errors import GRADIENTS, SUM, UNPACK, shape_guess
 from .stop import Stop
 
 NOTHING = "A function without `return`, or with `return` alone, returns None."
@@ -51,7 +51,6 @@ class Trial:
         self.start = {n: rng.standard_normal(p.value.shape) * (self.size_of(f"{n}.grad") or 1)
                       * (case.zeros < 1) for n, p in self.parameters.items()}
         self.results, self.cache = dict[str, np.ndarray](), None
-        self.overwritten: dict[str, bool] = {}
 
     def named_as_ours(self):
         """Return {name: Parameter} of the student's layer; raise a Stop if they are not ours."""
@@ -185,7 +184,7 @@ class Trial:
             results[tensor] = self.without_rounding(name, tensor, np.array(gradient))
         for name, p in self.parameters.items():
             check_shape("backward", f"{name}.grad", p.grad, self.start[name], self.case)
-            added = self.added(f"{name}.grad", np.asarray(p.grad), self.start[name])
+            added = np.asarray(p.grad) - self.start[name]
             results[f"{name}.grad"] = self.without_rounding(name, f"{name}.grad", added)
         return results
 
@@ -195,15 +194,7 @@ class Trial:
         for self.start in ({n: 0 * x for n, x in start.items()}, start) if found else ():
             gradients = self.runner("backward")()
             found = {n: [*some, gradients[n]] for n, some in found.items()}
-        return [*self.overwritten] or [n for n, some in found.items() if not same(*some)]
-
-    def added(self, tensor, grad, start):
-        """Return what backward added to the gradient of a Parameter, or wrote over it."""
-        right = self.expected[tensor]
-        if same(grad, right) and not same(grad - start, right):
-            self.overwritten[tensor] = True                            # go on as if it were added
-            return grad
-        return grad - start
+        return [n for n, some in found.items() if not same(*some)]
 
     def without_rounding(self, name, tensor, gradient):
         """Return the gradient, with expected entries where only rounding differs.
@@ -212,11 +203,11 @@ class Trial:
         product of grad_y and all other inputs, times the precision of a float. Where the numbers
         are small, nothing large cancels.
         """
-        if self.case.scale < 1:
+        want = self.expected[tensor]
+        if self.case.scale < 1 or same(gradient, want):
             return gradient
         others = [x for n, x in zip(self.names, self.case.inputs) if n in self.moving and n != name]
         size = math.prod(map(scale_of, (np.asarray(self.grad_y), *others)))
-        want = self.expected[tensor]
         return np.where(np.abs(gradient - want) <= ROUNDING * size, want, gradient)
 
     def counted(self, returned):
@@ -295,8 +286,8 @@ def check_shape(what, tensor, got, want, case):
             tensor=say_name(tensor), kind=type(got).__name__), why, tensor=tensor)
     got, want = np.asarray(got), np.asarray(want)
     if got.shape != want.shape:
-        diagnosis, why = shape_guess(got.shape, want.shape)
+        diagnosis, why, question = shape_guess(got.shape, want.shape)
         raise Stop(diagnosis, say(
             "{what}: {tensor} must have shape {shape}, and has {other} ({case}).", what=what,
             tensor=say_name(tensor), shape=want.shape, other=got.shape, case=say(case.what)), why,
-            tensor=tensor, got=got, question=shape_question(got.shape, want.shape))
+            tensor=tensor, got=got, question=question)
