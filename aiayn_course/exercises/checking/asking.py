@@ -139,7 +139,9 @@ def in_his_names(code, names, checking):
         named = re.sub(r"\n *", "; ", re.sub(r":\n *", ": ", named))
         if len(named) <= max(LONG, len(code)) or not any(made_of.values()):
             return named
-        made_of[max(filter(made_of.get, made_of), key=lambda name: len(text(made_of[name])))] = None
+        longest = max(filter(made_of.get, made_of), key=lambda name: (
+            name not in code, len(text(made_of[name]))))               # the inner ones first
+        made_of[longest] = None
 
 
 def question_of(edit):
@@ -263,7 +265,7 @@ class Story:
         piece = edit.piece if edit.key.endswith("not passed on") else self.in_his_names(edit.piece)
         codes = [f"`{self.in_his_names(after)}`" for _, after in edit.pieces
                  if after != "pass" and not edit.kind.is_device]
-        codes = [code for code in codes if code != "`…`"]
+        codes = [code for code in codes if re.search(r"\w", code)]
         said = say(edit.kind.sentence, piece=f"`{piece}`")
         return say("{key}: your numbers are those of {codes}." if codes else "{key}.",
                    key=said, codes=listed(codes, 2) if codes else "")

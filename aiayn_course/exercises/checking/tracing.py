@@ -19,6 +19,7 @@ import numpy as np
 
 from ..exercise import SUBJECTS
 from ..language import say
+from .calling import forget
 from .comparing import digest_of, is_numbers, same
 from .edits import made
 from .explaining import observed, predict
@@ -76,6 +77,7 @@ def values_of(function, watched=None):
     watched : {name: a function that returns an array}, such as gradients that are added to
     """
     log, before = Log(watched or {}), sys.gettrace()
+    forget()
     sys.settrace(log.called)
     try:
         with contextlib.suppress(Stop):

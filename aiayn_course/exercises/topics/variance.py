@@ -20,8 +20,8 @@ def row_variance(Q, K, *, allowed=None):
     count = seen.sum(axis=-1)
     mean = (scores * seen).sum(axis=-1) / count
     squares = (scores - mean[..., None]) ** 2 * seen
-    variance = squares.sum(axis=-1) / count
-    return variance.mean(axis=(0, 2))
+    of_rows = squares.sum(axis=-1) / count
+    return of_rows.mean(axis=(0, 2))
 
 
 def scale_moved(W_Q, h):
@@ -66,7 +66,7 @@ def matrices(rng):
 
 
 SCORES, SEEN = "Q @ K.mT / math.sqrt(Q.shape[-1])", "True if allowed is None else allowed"
-VARIANCE, ALL = "squares.sum(axis=-1) / count", "variance.mean(axis=(0, 2))"
+VARIANCE, ALL = "squares.sum(axis=-1) / count", "of_rows.mean(axis=(0, 2))"
 MASKED = "Only keys that are allowed belong to a row: in its mean, in the sum and in the number."
 D_K = "d_k is the number of columns of one head: W_Q.shape[-1] // h."
 ROWS.right(
@@ -75,9 +75,9 @@ ROWS.right(
     (ALL, "np.array([s[ok].var() for s, ok in zip(scores.swapaxes(0, 1), seen.swapaxes(0, 1))])",
      "all scores at once", "This is the variance of all scores of a head together. The means of its"
      " rows are in it, and no softmax sees these. Take it row by row, then the mean."),
-    (ALL, "np.full(Q.shape[1], variance.mean())", "heads mixed", "There is one mean over all heads."
+    (ALL, "np.full(Q.shape[1], of_rows.mean())", "heads mixed", "There is one mean over all heads."
      " Each head has its own: axis=(0, 2)."),
-    (ALL, "np.sqrt(variance).mean(axis=(0, 2))", "standard deviation", "This is the standard"
+    (ALL, "np.sqrt(of_rows).mean(axis=(0, 2))", "standard deviation", "This is the standard"
      " deviation, the root of the variance."),
     (VARIANCE, "squares.sum(axis=-1) / (count - 1)", "unbiased variance", "It is divided by the"
      " number of keys less 1. The variance of these keys is the mean of the squares."),
