@@ -82,8 +82,7 @@ def page(experiments: Iterable[Experiment], folder: str | Path) -> str:
             number=e.claim, title=title, alt=e.alt, name=e.name, says=e.says.rstrip("."),
             section=f"Sec. {e.section}" if e.claim <= PAPERS else e.section,
             finding=result.finding, verdict=result.verdict, notes=notes,
-            gate=gate_rows(e, result),
-        ))
+            gate=gate_rows(e, result)))
     return HEAD.format(least=SEEDS, contents="\n".join(contents)) + "".join(entries) + TAIL
 
 

@@ -120,10 +120,8 @@ def of_length(batch: tuple[np.ndarray, ...], length: int) -> list[np.ndarray]:
     return [ids[chosen, : length + 1] for ids in batch]
 
 
-def position_training(
-    *, rate_scale=RATES, seeds=(0, 1, 2, 3, 4), steps=200, trained_length=8, longest=16,
-    tests=2000, encodings=ENCODINGS,
-):
+def position_training(*, rate_scale=RATES, seeds=(0, 1, 2, 3, 4), steps=200, trained_length=8,
+                      longest=16, tests=2000, encodings=ENCODINGS):
     """Train small models to copy, and test them on sequences longer than in training.
 
     steps : a multiple of 10
